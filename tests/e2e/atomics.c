@@ -70,7 +70,7 @@ static void add(void)
 	rt_close(dev);
 }
 
-/* Two queue pairs count in one word; nothing is lost and no value is seen twice. */
+/* Two queue pairs count in one word: no increment is lost, and no value is returned twice. */
 static void two_writers(void)
 {
 	enum {
@@ -132,7 +132,7 @@ static void outstanding(void)
 	rt_close(dev);
 }
 
-/* A misaligned target and too short a result are refused at once, or complete in error. */
+/* A misaligned target or too short a result is refused at once or completes in error. */
 static void refused(size_t remote_offset, uint32_t length)
 {
 	struct rt_dev *dev = open_atomics();

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * rdma_getaddrinfo(), field by field. What is expected here is what the distribution's library
- * answers; tests/vm/suite.d/39-cm-upstream.sh lets that one run this program, too.
- */
+/* rdma_getaddrinfo(), field by field. The expected values are those of the distribution's
+ * library, which runs this program too in tests/vm/suite.d/39-cm-upstream.sh. */
 #include <arpa/inet.h>
 #include <netdb.h>
 
@@ -10,7 +8,7 @@
 
 #include "tests/lib/rt_cm.h"
 
-/* What the C library's getaddrinfo() says is passed on; musl has other words for some of it. */
+/* Errors of the C library's getaddrinfo() are passed on; musl has other values for some of them. */
 #ifdef __GLIBC__
 #define WRONG_TYPE   EAI_SOCKTYPE
 #define WRONG_FAMILY EAI_ADDRFAMILY
@@ -210,7 +208,7 @@ static const struct question questions[] = {
 	  .family = AF_INET6,
 	  .address = "2001:db8::7",
 	  .port = 7471 },
-	/* nothing is asked for: the hints come back as they are */
+	/* nothing is asked for: the hints are returned unchanged */
 	{ "hints alone",
 	  NULL,
 	  NULL,
@@ -254,7 +252,7 @@ static void check_ib(const struct question *q, const struct sockaddr_ib *sib)
 static void check_address(const struct question *q, const struct sockaddr *address,
 			  socklen_t length)
 {
-	int family = q->family == AF_INET ? AF_INET : AF_INET6; /* how it is written */
+	int family = q->family == AF_INET ? AF_INET : AF_INET6; /* family of its text */
 	uint8_t bytes[16];
 
 	CHECK(address);
@@ -277,7 +275,7 @@ static void ask(const void *arg)
 	const struct question *q = arg;
 	struct rdma_addrinfo *info = NULL;
 
-	rdma_destroy_event_channel(rt_cm_channel()); /* or a skip */
+	rdma_destroy_event_channel(rt_cm_channel()); /* skips the case if there is no channel */
 	CHECK_INT(rdma_getaddrinfo(q->node, q->service, q->no_hints ? NULL : &q->hints, &info),
 		  q->gai);
 	if (q->gai)
@@ -322,13 +320,13 @@ static void known(void)
 	CHECK(!memcmp(info->ai_dst_addr, &dst, sizeof(dst)));
 	rdma_freeaddrinfo(info);
 
-	/* a name says more than the hint's address; the source stays */
+	/* a name takes precedence over the hint's address; the source stays */
 	CHECK_OK(rdma_getaddrinfo("192.0.2.9", NULL, &hints, &info));
 	CHECK(memcmp(info->ai_dst_addr, &dst, sizeof(dst)));
 	CHECK(!memcmp(info->ai_src_addr, &src, sizeof(src)));
 	rdma_freeaddrinfo(info);
 
-	/* and of the listening side it is the source */
+	/* on the listening side the name is the source */
 	hints.ai_flags = RAI_PASSIVE;
 	CHECK_OK(rdma_getaddrinfo("192.0.2.9", NULL, &hints, &info));
 	CHECK(memcmp(info->ai_src_addr, &src, sizeof(src)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Calls that few programs make: each is shown to do what it is for. */
+/* Rarely used calls: each case shows that the call has its effect. */
 #include <sys/mman.h>
 
 #include <rdma/rdma_verbs.h>
@@ -19,7 +19,7 @@ struct two {
 	struct rdma_cm_id *listener, *client, *server;
 };
 
-/* A client without a queue pair that asked, and the identifier of its request. */
+/* Return a client that asked without a queue pair, and the identifier of its request. */
 static struct two asked(void)
 {
 	struct two t = { .client_events = rt_cm_channel(), .server_events = rt_cm_channel() };
@@ -44,7 +44,7 @@ static void two_close(struct two *t)
 	rdma_destroy_event_channel(t->server_events);
 }
 
-/* The first packet came before the message that says so: that is enough for ESTABLISHED. */
+/* The first packet arrives before the message for it: that is enough for ESTABLISHED. */
 static void notify(void)
 {
 	struct rdma_conn_param param = { .qp_num = SERVER_QPN, .responder_resources = 1 };
@@ -58,7 +58,7 @@ static void notify(void)
 	CHECK_OK(rdma_notify(t.server, IBV_EVENT_COMM_EST));
 	CM_TAKE(t.server_events, ESTABLISHED, 0);
 	REFUSED(rdma_notify(t.server, IBV_EVENT_COMM_EST), EISCONN);
-	/* the message itself comes, and is no news */
+	/* the message itself arrives and raises no event */
 	CHECK_OK(rdma_establish(t.client));
 	CHECK_OK(rdma_disconnect(t.client));
 	CM_TAKE(t.server_events, DISCONNECTED, 0);
@@ -80,9 +80,9 @@ static void reject_ece(void)
 	two_close(&t);
 }
 
-/* ---- queue pairs and SRQs: what they are made for gets through ---- */
+/* ---- queue pairs and SRQs: messages pass through them ---- */
 
-/* A pair whose server is still without a queue pair. */
+/* Return a pair whose server has no queue pair yet. */
 static struct two requested(void)
 {
 	struct two t = { .client_events = rt_cm_channel(), .server_events = rt_cm_channel() };
@@ -135,7 +135,7 @@ static void post_to_srq(struct ibv_srq *srq, struct ibv_mr *mr)
 	CHECK_OK(ibv_post_srq_recv(srq, &wr, &bad));
 }
 
-/* What is posted to the SRQ of the identifier receives for the queue pair that is made after it. */
+/* Receives posted to the identifier's SRQ serve the queue pair that is created afterwards. */
 static void through_srq(struct two *t)
 {
 	static uint8_t from[LENGTH], to[LENGTH];
@@ -185,7 +185,7 @@ static void create_srq_ex(void)
 	through_srq(&t);
 }
 
-/* With a domain of the program's own, and the sending calls of ibv_qp_ex. */
+/* With a protection domain of the program, and the sending calls of ibv_qp_ex. */
 static void create_qp_ex(void)
 {
 	static uint8_t from[LENGTH], to[LENGTH];
@@ -256,7 +256,7 @@ static struct rdma_cm_id *member(struct rdma_event_channel *channel, uint16_t fl
 	struct rdma_cm_event *event;
 
 	group_address(&group);
-	/* by the group: on Linux 6.1 the way to an own address leads to no group */
+	/* resolve by the group: on Linux 6.1 the route to an own address leads to no group */
 	CHECK_OK(rdma_resolve_addr(id, (struct sockaddr *)&own, (struct sockaddr *)&group, 60000));
 	CM_TAKE(channel, ADDR_RESOLVED, 0);
 	rt_cm_qp(id);
@@ -276,7 +276,7 @@ static struct rdma_cm_id *member(struct rdma_event_channel *channel, uint16_t fl
 	return id;
 }
 
-/* A full member gets what is sent to the group; one that only sends gets none of it. */
+/* A full member receives messages to the group, but a send-only member does not. */
 static void join_ex(void)
 {
 	static uint8_t from[LENGTH], full_to[LENGTH + 40], sender_to[LENGTH + 40];
@@ -312,7 +312,7 @@ static void join_ex(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/* ---- asking a subnet's administrator, which Ethernet has none of ---- */
+/* ---- queries to a subnet's administrator, which Ethernet does not have ---- */
 
 static int look_up(const char *node, const char *service, int flags)
 {
@@ -340,7 +340,7 @@ static void administrator(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/* Of a program built before rate_limit came: behind its attributes nothing is read or written. */
+/* A program built before the field rate_limit: no byte behind its attributes is read or written. */
 static void old_attributes(void)
 {
 	const size_t old = offsetof(struct ibv_qp_attr, rate_limit);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A thread that is cancelled takes no lock of the library with it, whatever call it was in, and no
- * event that it did not get. The cancellation waits when the thread enters the call, so that the
- * first system call that allows it ends the thread.
- */
+/* A cancelled thread keeps no lock of the library, whatever call it was in, and loses no event
+ * that it did not get. The cancellation is pending when the thread enters the call, so that the
+ * first system call that is a cancellation point ends the thread. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
@@ -15,8 +13,8 @@ enum {
 	SOON_MS = 60000,
 };
 
-/* What a call is made on; the thread may be cancelled in it, the rest goes on with what there is.
- */
+/* The objects of a call. The thread may be cancelled in the call; the case continues with the
+ * objects that exist then. */
 struct scene {
 	struct rdma_event_channel *channel, *other;
 	struct sockaddr_storage address; /* of nobody who listens */
@@ -53,7 +51,7 @@ static void cancel_in(const struct call *call, struct scene *s)
 	CHECK_OK(pthread_join(thread, NULL));
 }
 
-/* Everything goes on. */
+/* Check that connections still work. */
 static void connect_once(void)
 {
 	struct rdma_event_channel *clients = rt_cm_channel(), *servers = rt_cm_channel();
@@ -84,7 +82,7 @@ static void cancelled(const void *arg)
 		rdma_destroy_event_channel(s.other);
 }
 
-/* The very first call of the process: everything is opened in it. */
+/* The first call of the process, which opens everything. */
 static void first_call(const void *arg)
 {
 	struct scene s = {};
@@ -115,7 +113,7 @@ static void get_event(struct scene *s)
 	rdma_get_cm_event(s->channel, &s->event);
 }
 
-/* Either the thread got the event, or the next one does. */
+/* Either the thread got the event, or the next caller gets it. */
 static void event_not_lost(void)
 {
 	static const struct call get = { .run = get_event };
@@ -144,7 +142,7 @@ static void *wait_main(void *arg)
 	return NULL;
 }
 
-/* Who waits for events is ended by a cancellation: programs end their event threads so. */
+/* A cancellation ends a thread that waits for events, as programs end their event threads. */
 static void event_wait_ends(void)
 {
 	struct scene s = { .channel = rt_cm_channel() };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Event channels: descriptors in event loops, identifiers that change their channel, events that
- * are given back late or never, and forks.
- */
+/* Event channels: descriptors in event loops, identifiers that change their channel, events that
+ * are acknowledged late or never, and forks. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +12,7 @@
 #include "tests/lib/rt_cm.h"
 
 enum {
-	SOON_MS = 60000, /* what must come comes before */
+	SOON_MS = 60000, /* limit for an event that must come */
 };
 
 static bool readable(int fd, int timeout_ms)
@@ -69,7 +67,7 @@ struct disturber {
 	struct rdma_cm_id *id;
 };
 
-/* Some signals, then an event. */
+/* Send some signals, then cause an event. */
 static void *disturb(void *arg)
 {
 	const struct disturber *d = arg;
@@ -83,7 +81,7 @@ static void *disturb(void *arg)
 	return NULL;
 }
 
-/* Who waits is woken by a signal, or not, as its handler was installed. */
+/* A signal wakes a waiting thread or not, as its handler was installed. */
 static void signalled(const void *arg)
 {
 	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = *(const int *)arg };
@@ -116,7 +114,8 @@ static int epoll_of(int fd)
 	return epoll;
 }
 
-/* The channel in the program's epoll, and that in another one, as libraries of event loops do. */
+/* Put the channel into the program's epoll, and that into another one, as libraries of event
+ * loops do. */
 static void nested(void)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
@@ -135,7 +134,7 @@ static void nested(void)
 	resolve(ids[2]);
 	CHECK_INT(epoll_wait(outer, &ready, 1, SOON_MS), 1);
 	CM_TAKE(events, ADDR_RESOLVED, 0);
-	CHECK_INT(epoll_wait(outer, &ready, 1, SOON_MS), 1); /* the other one's still waits */
+	CHECK_INT(epoll_wait(outer, &ready, 1, SOON_MS), 1); /* the other event still waits */
 	CM_TAKE(events, ADDR_RESOLVED, 0);
 	CHECK_INT(epoll_wait(outer, &ready, 1, 0), 0);
 	close(outer);
@@ -169,7 +168,7 @@ static void migrate_with_event(void)
 	rdma_destroy_event_channel(to);
 }
 
-/* To where it is already: nothing happens, also not to what waits. */
+/* Migration to the same channel changes nothing, and keeps waiting events. */
 static void migrate_to_same(void)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
@@ -184,7 +183,8 @@ static void migrate_to_same(void)
 	rdma_destroy_event_channel(events);
 }
 
-/* A request that nobody took moves with its listener, and its connection is of the new channel. */
+/* A request that was not taken moves with its listener, and its connection belongs to the new
+ * channel. */
 static void migrate_listener(void)
 {
 	struct rdma_event_channel *clients = rt_cm_channel(), *from = rt_cm_channel(),
@@ -215,7 +215,8 @@ static void migrate_listener(void)
 	rdma_destroy_event_channel(to);
 }
 
-/* Its client withdrew it before: there is nothing to accept, in the new channel as in the old. */
+/* The client withdrew its request before the migration: no request can be accepted, in the new
+ * channel as in the old. */
 static void migrate_withdrawn(void)
 {
 	struct rdma_event_channel *clients = rt_cm_channel(), *from = rt_cm_channel(),
@@ -232,7 +233,7 @@ static void migrate_withdrawn(void)
 	CHECK_OK(rdma_connect(client, NULL));
 	CHECK(readable(from->fd, SOON_MS));
 	rt_cm_destroy(client);
-	/* what comes after the withdrawal is there */
+	/* a request after the withdrawal is in the channel */
 	client = rt_cm_client(clients, RDMA_PS_TCP, rt_cm_port(other), true);
 	CHECK_OK(rdma_connect(client, NULL));
 	CHECK(readable(others->fd, SOON_MS));
@@ -281,10 +282,8 @@ static void await_log(const char *words)
 	FAIL("not in the log: %s; but %s", words, rt_log_text());
 }
 
-/*
- * Destroying and migrating wait for an event that the program still has, and say which one it is.
- * Everybody else goes on meanwhile.
- */
+/* Destroying and migrating wait for an event that the program still holds, and log which one.
+ * Other identifiers continue meanwhile. */
 static void late_acknowledgement(void)
 {
 	struct rdma_event_channel *events, *other;
@@ -327,7 +326,7 @@ static void late_acknowledgement(void)
 	rt_log_discard();
 }
 
-/* An identifier that joined a group; its two events are left to the caller. */
+/* Return an identifier that joined a group; its two events are left to the caller. */
 static struct rdma_cm_id *member(struct rdma_event_channel *events,
 				 struct rdma_cm_event **ret_resolved,
 				 struct rdma_cm_event **ret_joined)
@@ -336,7 +335,8 @@ static struct rdma_cm_id *member(struct rdma_event_channel *events,
 	struct sockaddr_storage source = rt_cm_address(0);
 	struct rdma_cm_id *id = rt_cm_id(events, RDMA_PS_UDP);
 
-	/* By the group, as mckey does: on Linux 6.1 the way to an own address leads to no group. */
+	/* Resolve by the group, as mckey does: on Linux 6.1 the route to an own address leads to
+	 * no group. */
 	CHECK_OK(rdma_resolve_addr(id, (struct sockaddr *)&source, (struct sockaddr *)&group,
 				   SOON_MS));
 	*ret_resolved = CM_EXPECT(events, ADDR_RESOLVED, 0);
@@ -345,7 +345,8 @@ static struct rdma_cm_id *member(struct rdma_event_channel *events,
 	return id;
 }
 
-/* A group's event is its identifier's as well: it holds it, and nobody else's place. */
+/* The event of a group also belongs to its identifier: the identifier cannot be destroyed before
+ * the event is acknowledged. */
 static void late_acknowledgement_of_group(void)
 {
 	struct rdma_cm_event *resolved[2], *joined[2];
@@ -372,7 +373,7 @@ static void late_acknowledgement_of_group(void)
 	rt_log_discard();
 }
 
-/* Events that were never read go with their identifier, and hold nobody. */
+/* Events that were never read are dropped with their identifier, and delay no destruction. */
 static void unread(void)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
@@ -403,7 +404,7 @@ static struct connected connect_both(void)
 	return c;
 }
 
-/* The parent's connection is as it was, and ends as it should. */
+/* The parent's connection is unchanged and ends in order. */
 static void parent_goes_on(struct connected *c)
 {
 	expect_nothing(c->clients);
@@ -435,7 +436,7 @@ static void child_leaves(struct connected *c)
 {
 }
 
-/* A child that ends says no goodbye for its parent's connections. */
+/* A child that exits sends no message for its parent's connections. */
 static void fork_and_exit(void)
 {
 	struct connected c = connect_both();
@@ -459,15 +460,13 @@ static void child_connects(struct connected *c)
 	rdma_destroy_event_channel(events);
 	CHECK_INT(rdma_get_cm_event(c->clients, &event), -1);
 	CHECK_INT(errno, EIO);
-	CHECK(readable(c->clients->fd, 0)); /* it is the parent's to read */
+	CHECK(readable(c->clients->fd, 0)); /* the event belongs to the parent */
 	rt_cm_destroy(c->client);
 	rdma_destroy_event_channel(c->clients);
 }
 
-/*
- * Of user-space devices the child has nothing: it is told so, and what it tidies up is its own
- * copy, with an event that waits for the parent, too.
- */
+/* A child cannot use its parent's user-space devices: its calls fail with a log line. It frees
+ * its own copies only, even with an event that waits for the parent. */
 static void fork_and_use(void)
 {
 	struct connected c;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connections by IP address: how they begin, are refused and end, with both ends in one process. */
+/* Connections by IP address: their beginning, refusal and end, with both ends in one process. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <poll.h>
 
 #include "tests/lib/rt_cm.h"
 
-/* Bytes of private data each message has room for, as a program counts them. */
+/* Bytes of private data in each message that a program can use. */
 enum {
 	REQUEST_DATA = 56,
 	REPLY_DATA = 196,
@@ -37,7 +37,7 @@ static void two_close(struct two *t)
 	rdma_destroy_event_channel(t->server_events);
 }
 
-/* A client that asked, and the identifier of its request. */
+/* Return a client that asked, and the identifier of its request. */
 static struct rdma_cm_id *request(struct two *t, enum rdma_port_space ps,
 				  struct rdma_conn_param *param, struct rdma_cm_id **ret_server)
 {
@@ -142,7 +142,7 @@ static void reject(void)
 	two_close(&t);
 }
 
-/* A request that is thrown away is as good as refused. */
+/* Destroying a request refuses it. */
 static void destroy_request(void)
 {
 	struct two t = two_open(RDMA_PS_TCP, false);
@@ -154,7 +154,7 @@ static void destroy_request(void)
 	two_close(&t);
 }
 
-/* So are those that the listener never looked at. */
+/* Destroying a listener refuses the requests that it never read. */
 static void destroy_listener(void)
 {
 	struct two t = two_open(RDMA_PS_TCP, false);
@@ -216,7 +216,7 @@ static void destroy_connected(void)
 	disconnect_by(false, true);
 }
 
-/* Both at once: both hear of it, neither waits for the other. */
+/* Both sides disconnect at once: both get the event, and neither waits for the other. */
 static void disconnect_both(void)
 {
 	struct two t = two_open(RDMA_PS_TCP, false);
@@ -232,7 +232,7 @@ static void disconnect_both(void)
 	two_close(&t);
 }
 
-/* A QP that is connected already, as far as the other side knows. */
+/* A QP that is connected already, in the view of the other side. */
 static void stale(void)
 {
 	struct two t = two_open(RDMA_PS_TCP, false);
@@ -253,7 +253,7 @@ static void stale(void)
 	CM_TAKE(t.server_events, ESTABLISHED, 0);
 	param.qp_num = 0x123456;
 	CHECK_OK(rdma_connect(second, &param));
-	/* The new one is refused; the old one ends, for one of the two must be mistaken. */
+	/* The new connection is refused; the old one ends, because one of the two must be wrong. */
 	event = NULL;
 	for (int i = 0; i < 2; i++) {
 		CHECK_OK(rdma_get_cm_event(t.client_events, &event));
@@ -271,7 +271,7 @@ static void stale(void)
 	two_close(&t);
 }
 
-/* Of a QP that names nobody's: only numbers. */
+/* Connect with a QP number that belongs to no QP. */
 static struct rdma_cm_id *connect_named(struct two *t, uint32_t qpn, struct rdma_cm_id **ret_server)
 {
 	struct rdma_conn_param param = { .qp_num = qpn, .responder_resources = 1 };
@@ -290,7 +290,7 @@ static struct rdma_cm_id *connect_named(struct two *t, uint32_t qpn, struct rdma
 	return client;
 }
 
-/* The next process may have the same numbers at once: a connection that is over keeps none. */
+/* The next process may have the same numbers at once: a connection that has ended reserves none. */
 static void same_numbers(void)
 {
 	struct two t = two_open(RDMA_PS_TCP, false);
@@ -360,7 +360,7 @@ static struct ibv_qp_attr qp_attributes(struct rdma_cm_id *id)
 	return attr;
 }
 
-/* What the options say stands in the queue pair; the service's type is the other side's, too. */
+/* The options appear in the queue pair; the type of service also appears in the other side's. */
 static void options(void)
 {
 	struct two t = two_open(RDMA_PS_TCP, false);
@@ -433,7 +433,7 @@ static void reuse_ports(void)
 					 sizeof(on)));
 	CHECK_OK(bind_port(ids[0], false, 0));
 	CHECK_OK(bind_port(ids[1], false, rt_cm_port(ids[0])));
-	CHECK(rdma_listen(ids[0], 0)); /* who listens has it alone */
+	CHECK(rdma_listen(ids[0], 0)); /* a listener shares its port with no other */
 	CHECK_INT(errno, EADDRINUSE);
 	CHECK_OK(rdma_destroy_id(ids[1]));
 	CHECK_OK(rdma_listen(ids[0], 0));
@@ -450,7 +450,7 @@ static struct rdma_cm_id *reusing_id(struct rdma_event_channel *events)
 	return id;
 }
 
-/* Who listens shares with nobody that comes later, either. */
+/* A listener does not share its port with later identifiers either. */
 static void reuse_of_listener(void)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
@@ -467,7 +467,7 @@ static void reuse_of_listener(void)
 	rdma_destroy_event_channel(events);
 }
 
-/* An IPv6 address of the device. */
+/* Return an IPv6 address of the device. */
 static struct sockaddr_in6 address6(uint16_t port)
 {
 	struct sockaddr_in6 in6 = { .sin6_family = AF_INET6, .sin6_port = htons(port) };
@@ -510,7 +510,7 @@ static int listen6(struct rdma_cm_id *id, uint16_t port, bool only)
 	return rdma_bind_addr(id, (struct sockaddr *)&any) ? -1 : rdma_listen(id, 0);
 }
 
-/* The next request is for @listener; it is turned down. */
+/* Check that the next request is for @listener, and refuse it. */
 static void expect_request(struct two *t, struct rdma_cm_id *listener, struct rdma_cm_id *client)
 {
 	struct rdma_cm_event *event = CM_EXPECT(t->server_events, CONNECT_REQUEST, 0);
@@ -523,7 +523,7 @@ static void expect_request(struct two *t, struct rdma_cm_id *listener, struct rd
 	rt_cm_destroy(client);
 }
 
-/* 0.0.0.0 is for IPv4; [::] is for both, or for IPv6 beside a listener on 0.0.0.0. */
+/* 0.0.0.0 is for IPv4 only. [::] is for both families, or for IPv6 beside a listener on 0.0.0.0. */
 static void families(void)
 {
 	struct two t = two_open(RDMA_PS_TCP, true);
@@ -533,7 +533,7 @@ static void families(void)
 	client = client6(&t, t.port);
 	CHECK_OK(rdma_get_cm_event(t.client_events, &event));
 	CHECK_INT(event->event, RDMA_CM_EVENT_REJECTED);
-	/* the kernel's manager looks at addresses only when it has found the port */
+	/* the kernel's manager checks addresses only after it has found the port */
 	CHECK(event->status == 8 || event->status == 28);
 	CHECK_OK(rdma_ack_cm_event(event));
 	rt_cm_destroy(client);
@@ -576,10 +576,9 @@ static void wrong_state(void)
 	rdma_destroy_event_channel(events);
 }
 
-/*
- * A client that gives up is none of the program's business before it accepts: the identifier has a
- * context of its own only then. It hears of it when it accepts.
- */
+/* A client gives up before its request is accepted. The program cannot be told yet, because the
+ * identifier has a context of its own only after rdma_accept(). It gets the event after it
+ * accepts. */
 static void give_up_request(const void *arg)
 {
 	const enum rdma_port_space *ps = arg;
@@ -593,7 +592,7 @@ static void give_up_request(const void *arg)
 		CHECK_INT(rdma_accept(server, NULL), -1);
 		CHECK_INT(errno, EINVAL);
 	} else {
-		CHECK_OK(rdma_accept(server, NULL)); /* the answer is said to nobody */
+		CHECK_OK(rdma_accept(server, NULL)); /* the client of this answer has gone */
 	}
 	rt_cm_expect_none(t.server_events);
 	rt_cm_destroy(server);
@@ -601,7 +600,7 @@ static void give_up_request(const void *arg)
 	two_close(&t);
 }
 
-/* Identifiers come and go half-way: what the program accepted, it hears of. */
+/* Identifiers are destroyed half-way: the program gets an event for what it accepted. */
 static void give_up_answer(void)
 {
 	struct two t = two_open(RDMA_PS_TCP, false);
@@ -610,7 +609,7 @@ static void give_up_answer(void)
 
 	rt_cm_qp(server);
 	CHECK_OK(rdma_accept(server, NULL));
-	rt_cm_destroy(client); /* before it looks at the answer */
+	rt_cm_destroy(client); /* before the client reads the answer */
 	CHECK_OK(rdma_get_cm_event(t.server_events, &event));
 	CHECK_INT(event->event, RDMA_CM_EVENT_REJECTED);
 	CHECK(event->id == server);
@@ -620,7 +619,7 @@ static void give_up_answer(void)
 	two_close(&t);
 }
 
-/* An end that both agreed on lasts a little while, and then each is told, once. */
+/* After a disconnect by both sides there is a time wait, and then each side gets one event. */
 static void time_wait(void)
 {
 	struct two t = two_open(RDMA_PS_TCP, false);
@@ -642,7 +641,7 @@ static void time_wait(void)
 
 static const enum rdma_port_space connected = RDMA_PS_TCP, datagrams = RDMA_PS_UDP;
 
-/* How often the threads of this process went to sleep. */
+/* Return how often the threads of this process went to sleep. */
 static long wakeups(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -666,10 +665,8 @@ static long wakeups(void)
 	return total;
 }
 
-/*
- * Connections and listeners that nothing happens to wake nobody: there are seconds with this
- * thread's own sleep and no other. (A change of the host's addresses is a reason to wake.)
- */
+/* Idle connections and listeners wake no thread: there is a second in which only this thread
+ * slept. (A change of the host's addresses wakes the library's thread.) */
 static void idle(void)
 {
 	struct two t = two_open(RDMA_PS_TCP, false);
@@ -692,7 +689,7 @@ static void idle(void)
 	two_close(&t);
 }
 
-/* A thread that comes too late for its channel hears so. */
+/* A call on a channel that another thread has destroyed fails. */
 static void channel_gone(void)
 {
 	for (int i = 0; i < 8; i++) {

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Processes with connections that die: whoever is left always hears of it, in every state of a
- * connection, and can go on.
- */
+/* Processes with connections die: the survivor always gets an event, in every state of a
+ * connection, and can continue. */
 #include "tests/lib/rt_child.h"
 #include "tests/lib/rt_cm.h"
 
-/* Where the other process is when it dies. */
+/* State of the other process when it dies. */
 enum step {
 	STEP_LISTENING,
 	STEP_REQUESTED, /* the server has the request */
-	STEP_ACCEPTED,	/* and answered */
-	STEP_ANSWERED,	/* the client has the answer, and does not say that it is ready */
+	STEP_ACCEPTED,	/* and answered it */
+	STEP_ANSWERED,	/* the client has the answer, but does not report that it is ready */
 	STEP_ESTABLISHED,
 	STEP_LEFT,  /* it disconnected */
-	STEP_ASKED, /* the other side did */
-	STEP_OVER,  /* and it confirmed */
+	STEP_ASKED, /* the other side disconnected */
+	STEP_OVER,  /* and it confirmed that */
 };
 
 enum { /* of nobody: only names */
 	CLIENT_QPN = 0x123456,
 };
 
-/* The parent kills us here. */
+/* Tell the parent, which kills this process here. */
 static void reached(int socket, enum step now, int die)
 {
 	if (now != die)
@@ -31,7 +29,7 @@ static void reached(int socket, enum step now, int die)
 	pause();
 }
 
-/* The end of a connection, as far as whoever is to die gets. */
+/* End the connection, as far as the process that is to die gets. */
 static void leave(int socket, struct rdma_cm_id *id, int die)
 {
 	if (die == STEP_LEFT)
@@ -84,7 +82,7 @@ static void datagram_server(int socket, int die)
 
 /* --- the server dies --- */
 
-/* Who is left of a connection, once it is made, of which the other side dies at @die. */
+/* Survive a connection whose other side dies at @die. */
 static void outlive(struct rt_child *child, struct rdma_cm_id *id, enum step die)
 {
 	if (die == STEP_ASKED || die == STEP_OVER)
@@ -95,14 +93,12 @@ static void outlive(struct rt_child *child, struct rdma_cm_id *id, enum step die
 	rt_child_kill(child);
 	if (die == STEP_ESTABLISHED || die == STEP_ASKED)
 		CM_TAKE(id->channel, DISCONNECTED, 0);
-	rdma_disconnect(id); /* over already, or said to nobody */
+	rdma_disconnect(id); /* ended already, or the peer has gone */
 	rt_cm_destroy(id);
 }
 
-/*
- * In the middle of a handshake. The kernel speaks for a process that died: it refuses. Where nobody
- * does, its peer is told that it is gone.
- */
+/* A process died in the middle of a handshake. The kernel's manager refuses for the dead
+ * process. Without it, the peer gets the event UNREACHABLE. */
 static void expect_gone(struct rdma_event_channel *events)
 {
 	if (rt_cm_is_kernel())
@@ -135,15 +131,13 @@ static void server_dies_listening(void)
 	CHECK_INT(rt_hear(child.socket), STEP_LISTENING);
 	rt_child_kill(&child);
 	CHECK_OK(rdma_connect(id, NULL));
-	CM_TAKE(events, REJECTED, 8); /* nobody listens */
+	CM_TAKE(events, REJECTED, 8); /* no process listens */
 	rt_cm_destroy(id);
 	rdma_destroy_event_channel(events);
 }
 
-/*
- * There was no answer. The kernel refuses then (28, or 2 for datagrams); where nobody does, that
- * there is nobody who listens (8, 1) is found when the requests are sent again.
- */
+/* There was no answer. The kernel refuses then (28, or 2 for datagrams). Otherwise the repeated
+ * requests find that no process listens (8, 1). */
 static void server_dies_requested(void)
 {
 	struct rt_child child = rt_child_start(server, STEP_REQUESTED),
@@ -167,7 +161,7 @@ static void server_dies_requested(void)
 	rdma_destroy_event_channel(ud_events);
 }
 
-/* It may have died before it heard that we are ready. */
+/* The server may have died before it got the message that the client is ready. */
 static void server_dies_accepted(void)
 {
 	struct rt_child child = rt_child_start(server, STEP_ACCEPTED);
@@ -187,7 +181,7 @@ static void server_dies_accepted(void)
 	rdma_destroy_event_channel(events);
 }
 
-/* A client that makes its queue pair itself stays between the answer and being ready. */
+/* A client that creates its queue pair itself stays between the answer and being ready. */
 static struct rdma_cm_id *ask_named(struct rdma_event_channel *events, uint16_t port)
 {
 	struct rdma_conn_param param = { .qp_num = CLIENT_QPN, .responder_resources = 1 };
@@ -241,7 +235,7 @@ static void datagram_client(int socket, int die)
 	reached(socket, STEP_REQUESTED, die);
 }
 
-/* The listener goes on. */
+/* The listener continues to serve. */
 static void serve_another(struct rdma_event_channel *events, uint16_t port)
 {
 	struct rdma_event_channel *others = rt_cm_channel();
@@ -251,7 +245,7 @@ static void serve_another(struct rdma_event_channel *events, uint16_t port)
 	rdma_destroy_event_channel(others);
 }
 
-/* Before it is accepted, a request that ended is not reported. Accepting tells. */
+/* The end of a request is not reported before it is accepted. Accepting reports it. */
 static void accept_nobody(struct rdma_cm_id *id)
 {
 	rt_cm_await_end(id);
@@ -300,7 +294,7 @@ static void client_dies(const void *arg)
 	client_dies_at(*die);
 }
 
-/* The answer is said to nobody, and nobody is missed. */
+/* The client of this answer has gone, and the server continues. */
 static void datagram_client_dies(void)
 {
 	struct rt_child child = rt_child_start(datagram_client, STEP_REQUESTED);

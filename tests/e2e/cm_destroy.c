@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * An identifier that one thread destroys while another one still holds an event about it: the first
- * waits for the acknowledgement, and calls of the second fail.
- */
+/* One thread destroys an identifier while another one still holds an event about it: the first
+ * waits for the acknowledgement, and calls of the second fail. */
 #include <pthread.h>
 #include <sched.h>
 
@@ -40,7 +38,7 @@ static void *destroyer(void *arg)
 	return NULL;
 }
 
-/* Until the other thread has begun. */
+/* Wait until the other thread has begun. */
 static void destroy_await(struct rdma_cm_id *id)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_RTR };
@@ -50,7 +48,7 @@ static void destroy_await(struct rdma_cm_id *id)
 		sched_yield();
 }
 
-/* The kernel's manager has its own errors, and takes some calls. */
+/* Check that a call was refused. The kernel's manager has other errors, and accepts some calls. */
 static void expect_refused(int r)
 {
 	int error = errno;
@@ -101,7 +99,7 @@ static void connected(void)
 	rdma_destroy_event_channel(pair.servers);
 }
 
-/* Both threads at once, without knowing how far the other one is. */
+/* Both threads run at once, without knowing how far the other one is. */
 static void at_once(void)
 {
 	for (int i = 0; i < 20; i++) {

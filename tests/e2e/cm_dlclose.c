@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A program that loads librdmacm, and unloads it while connections are open: plug-ins do. Nothing
- * of it is linked in here.
- */
+/* A program that loads librdmacm and unloads it while connections are open, as plug-ins do. The
+ * program itself does not link the library. */
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <poll.h>
@@ -70,7 +68,7 @@ static struct sockaddr_in6 device_address(uint16_t port)
 	return in6;
 }
 
-/* IPv4 in IPv6's clothes is no address to connect to. */
+/* Convert an IPv4-mapped IPv6 address: it cannot be connected to. */
 static struct sockaddr_storage plain_address(const struct sockaddr_in6 *in6)
 {
 	struct sockaddr_storage address = {};
@@ -97,7 +95,7 @@ static void expect(void *library, struct rdma_event_channel *channel, enum rdma_
 	CHECK_OK(ack(event));
 }
 
-/* Another process asks. */
+/* Let another process ask for a connection. */
 static void ask(uint16_t port)
 {
 	struct sockaddr_in6 in6 = device_address(port);
@@ -117,7 +115,7 @@ static void ask(uint16_t port)
 	CHECK_OK(connect(id, &param));
 }
 
-/* A request comes when the library is closed; it is there when the library is opened again. */
+/* A request arrives while the library is closed. It is there when the library is opened again. */
 static void closed_while_listening(void)
 {
 	int to_child[2], status;
@@ -129,13 +127,13 @@ static void closed_while_listening(void)
 	pid_t child;
 
 	CHECK_OK(pipe(to_child));
-	child = fork(); /* before the library is used: its state is not for children */
+	child = fork(); /* before the library is used, because children cannot use its state */
 	CHECK(child >= 0);
 	if (!child) {
 		close(to_child[1]);
 		CHECK_INT(read(to_child[0], &port, sizeof(port)), sizeof(port));
 		ask(port);
-		CHECK_INT(read(to_child[0], &port, 1), 0); /* until the parent has heard of it */
+		CHECK_INT(read(to_child[0], &port, 1), 0); /* until the parent has the request */
 		_exit(0);
 	}
 	library = library_open();
@@ -155,7 +153,7 @@ static void closed_while_listening(void)
 	close(to_child[0]);
 }
 
-/* What it told the C library about forks must not be gone, either. */
+/* The handlers that the library registered for forks must stay valid. */
 static void closed_and_forked(void)
 {
 	void *library = library_open();
@@ -172,7 +170,7 @@ static void closed_and_forked(void)
 	CHECK_INT(status, 0);
 }
 
-/* Open and close, again and again: nothing piles up. */
+/* Open and close many times: no resource is lost. */
 static void again_and_again(void)
 {
 	for (int i = 0; i < 100; i++) {

@@ -90,7 +90,7 @@ static void route_without_time(void)
 	rdma_destroy_event_channel(events);
 }
 
-/* Of an identifier that is only bound the other side has a family, and no address. */
+/* The peer's address of an identifier that is only bound has a family and no address. */
 static void peer_of_bound(void)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
@@ -104,7 +104,7 @@ static void peer_of_bound(void)
 	rdma_destroy_event_channel(events);
 }
 
-/* Members that the mask does not name are 0, whatever stood there. */
+/* Members outside of the mask are set to 0, whatever their value was. */
 static void attributes(void)
 {
 	struct rdma_event_channel *clients = rt_cm_channel(), *servers = rt_cm_channel();

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is otherwise where connections are those of TCP: on a device of iWARP. */
+/* Differences on a device of iWARP, whose connections are those of TCP. */
 #include <arpa/inet.h>
 
 #include "tests/lib/rt_cm.h"
 
 enum {
-	LONGEST = 250, /* bytes of private data; of some more siw loses the request */
+	LONGEST = 250, /* bytes of private data; with a few more siw loses the request */
 	SOME = 7,
 };
 
-/* A connection with @length bytes both ways: of that length they arrive. */
+/* Connect with @length bytes of private data both ways, and check that they arrive with that
+ * length. */
 static void connect_with(int length)
 {
 	struct rdma_event_channel *events = rt_cm_channel(), *server_events = rt_cm_channel();
@@ -32,7 +33,8 @@ static void connect_with(int length)
 	server = event->id;
 	CHECK_INT(event->param.conn.private_data_len, length);
 	VERIFY(event->param.conn.private_data, length, 1);
-	/* A listener on every address says on which one it was met, and by which device. */
+	/* A listener on every address reports the address and the device that the request came
+	 * to. */
 	CHECK(server->verbs == client->verbs);
 	CHECK_INT(rdma_get_local_addr(server)->sa_family, AF_INET);
 	CHECK(((struct sockaddr_in *)rdma_get_local_addr(server))->sin_addr.s_addr ==
@@ -60,7 +62,7 @@ static void private_data(void)
 	connect_with(0);
 }
 
-/* A refusal is the end of the TCP connection, with the data that went along. */
+/* A refusal ends the TCP connection and carries its data. */
 static void reject(void)
 {
 	struct rdma_event_channel *events = rt_cm_channel(), *server_events = rt_cm_channel();
@@ -86,7 +88,7 @@ static void reject(void)
 	rdma_destroy_event_channel(server_events);
 }
 
-/* What has one place can have one listener, on every address or on one. */
+/* An address has one listener, on every address or on this one. */
 static void places(void)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
@@ -105,7 +107,7 @@ static void places(void)
 	rdma_destroy_event_channel(events);
 }
 
-/* There are connections only. */
+/* There are no datagrams. */
 static void no_datagrams(void)
 {
 	struct rdma_event_channel *events = rt_cm_channel();

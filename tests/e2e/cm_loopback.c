@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Loopback addresses: every host has them, so that an identifier bound to one is of no device until
- * it is used. Programs look for their devices with them.
- */
+/* Loopback addresses: every host has them, so that an identifier bound to one has no device
+ * until it is used. Programs use them to find their devices. */
 #include <arpa/inet.h>
 
 #include "tests/lib/rt_cm.h"
@@ -60,7 +58,7 @@ static void bind_to(const void *arg)
 	rdma_destroy_event_channel(channel);
 }
 
-/* It has the port, and nobody else. */
+/* The identifier has the port, and no other identifier can get it. */
 static void port_taken(void)
 {
 	struct rdma_event_channel *channel = rt_cm_channel();
@@ -90,8 +88,8 @@ static void no_queue_pair(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/* Who connects to the device's own address gets to a listener on loopback: the device is known
- * then. */
+/* A client that connects to the device's address reaches a listener on loopback. The connection
+ * has a device. */
 static void listen_and_connect(void)
 {
 	struct rdma_event_channel *clients = rt_cm_channel(), *servers = rt_cm_channel();

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Many connections, at once and one after the other, and what is left of them: nothing. CM_OPEN and
- * CM_CYCLES give other numbers than those that a test run has time for.
- */
+/* Many connections, at once and one after the other, without any leak. CM_OPEN and CM_CYCLES
+ * give other numbers than those that a test run has time for. */
 #include <malloc.h>
 
 #include "tests/lib/rt_cm.h"
 
-/* Descriptors that uroce opens to let the numbers of former QPs rest. */
+/* Descriptors that uroce opens to keep the numbers of former QPs unused for a while. */
 #define NUMBER_BLOCKS 15
 
 struct two {
@@ -16,7 +14,7 @@ struct two {
 	uint16_t port;
 };
 
-/* The allocator's own come and go; the race detector's takes more. */
+/* Mappings of the allocator come and go; those of the race detector are more. */
 #ifdef __SANITIZE_THREAD__
 #define ALLOCATOR_MAPPINGS 25
 #else
@@ -45,7 +43,7 @@ static int number(const char *name, int otherwise)
 
 	if (text)
 		return atoi(text);
-	/* which is emulated, and another's to test */
+	/* The kernel's manager is emulated here, and other tests cover it. */
 	return rt_cm_is_kernel() ? otherwise / 20 : otherwise;
 }
 
@@ -124,7 +122,7 @@ static void cycle(struct two *t, int count)
 	}
 }
 
-/* Bytes; a C library that does not tell says 0. */
+/* Return bytes, or 0 with a C library that does not report them. */
 static size_t memory_used(void)
 {
 #ifdef __GLIBC__
@@ -134,10 +132,8 @@ static size_t memory_used(void)
 #endif
 }
 
-/*
- * The first cycles settle what is made once. The time wait of those before is over by then, and
- * that of the last is waited for.
- */
+/* The first cycles create what is created once. The time wait of earlier connections has ended
+ * by then; wait for the end of the last one. */
 static void cycles(void)
 {
 	int count = number("CM_CYCLES", 500), patience = 60;

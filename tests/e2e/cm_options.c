@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Options of identifiers: who may have which, and what stands in the queue pair then. */
+/* Options of identifiers: which identifiers accept them, and their effect on the queue pair. */
 #include "tests/lib/rt_cm.h"
 
 static int set(struct rdma_cm_id *id, int name, int value, size_t length)
@@ -12,7 +12,7 @@ static int set_ack_timeout(struct rdma_cm_id *id, int value)
 	return set(id, RDMA_OPTION_ID_ACK_TIMEOUT, value, 1);
 }
 
-/* Only what is acknowledged has a timeout of acknowledgements. */
+/* Only connections with acknowledgements have a timeout for them. */
 static void ack_timeout_of(void)
 {
 	struct rdma_event_channel *channel = rt_cm_channel();
@@ -41,7 +41,7 @@ static void lengths(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/* What kernels take for it differs. */
+/* Return the default, which differs between kernels. */
 static uint8_t usual_life_time(void)
 {
 	struct rdma_event_channel *channel = rt_cm_channel();
@@ -53,7 +53,7 @@ static uint8_t usual_life_time(void)
 	return life_time;
 }
 
-/* The client's queue pair and path with that timeout. */
+/* Connect and return the client's queue pair and path with that timeout. */
 static struct ibv_qp_attr connect_with(int value, uint8_t *ret_life_time)
 {
 	struct rdma_event_channel *clients = rt_cm_channel(), *servers = rt_cm_channel();
@@ -90,7 +90,8 @@ static struct ibv_qp_attr connect_with(int value, uint8_t *ret_life_time)
 	return attr;
 }
 
-/* As it was set, 0, which is for ever, and what no queue pair takes included. */
+/* The timeout is used as it was set, including 0, which is infinite, and values that no queue
+ * pair accepts. */
 static void ack_timeout(const void *arg)
 {
 	const int *value = arg;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What belongs together goes away in every order: a listener, its connection, a request that nobody
- * took, and the channels of all of them. Meant for the sanitizers and for valgrind, too, as what
- * comes from the other side arrives at whatever is left.
- */
+/* Destroy a listener, its connection, an unread request and the channels of all of them in every
+ * order. The sanitizers and valgrind run this case too, because messages of the other side
+ * arrive at the remaining objects. */
 #include <arpa/inet.h>
 #include <poll.h>
 
@@ -19,12 +17,12 @@ enum part {
 	PARTS,
 };
 
-/* How it is arranged before the end. */
+/* The arrangement before the end. */
 struct plan {
 	bool migrated;	/* the listener went to another channel, with the request */
 	bool split;	/* the connection's identifier has a channel of its own */
 	bool wildcard;	/* the listener is on any address */
-	bool confirmed; /* the client heard that it is connected; else that waits to be read */
+	bool confirmed; /* the client got its event; otherwise the event waits to be read */
 };
 
 struct stage {
@@ -32,10 +30,11 @@ struct stage {
 	struct rdma_cm_id *listener, *client, *server, *waiting;
 };
 
-/* Names of queue pairs that nobody has; no two connections have the same. */
+/* Numbers that no queue pair has, different for each connection. */
 static uint32_t next_qpn = 0x100000;
 
-/* The request says whose it is: by its queue pair, as no other has that. */
+/* Ask for a connection. The number of its queue pair identifies the request, because it is
+ * unique. */
 static struct rdma_cm_id *ask(struct rdma_event_channel *channel, uint16_t port, uint32_t *ret_name)
 {
 	struct rdma_conn_param param = { .qp_num = next_qpn++,
@@ -49,10 +48,8 @@ static struct rdma_cm_id *ask(struct rdma_event_channel *channel, uint16_t port,
 	return id;
 }
 
-/*
- * A listener may get the port that the one before had, and then the request that nobody took there,
- * if that is still on its way. Its client is gone: it is let go.
- */
+/* A listener may get the port of the one before, and then a request to the former one that is
+ * still on its way. The client of such a request has gone: refuse it. */
 static struct rdma_cm_id *take_request(struct rdma_event_channel *channel, uint32_t name)
 {
 	for (;;) {
@@ -135,7 +132,7 @@ static void run_order(const struct plan *plan, const enum part order[PARTS])
 		stage_remove(&s, order[i]);
 }
 
-/* Every order of what is from @done on. */
+/* Try every order of the elements from @done on. */
 static void permute(const struct plan *plan, enum part order[PARTS], int done)
 {
 	if (done == PARTS) {
@@ -176,7 +173,7 @@ static void every_order(const void *arg)
 	rdma_destroy_event_channel(servers);
 }
 
-/* ---- what the others hear of a channel that closes ---- */
+/* ---- events of the peers of a channel that closes ---- */
 
 static void peers_hear(void)
 {
@@ -207,7 +204,7 @@ static void peers_hear(void)
 
 /* ---- identifiers without their channel ---- */
 
-/* They are closed: nothing can be done with them but to destroy them. */
+/* The identifiers are closed: they can only be destroyed. */
 static void closed_identifier(void)
 {
 	struct rdma_event_channel *channel = rt_cm_channel();
@@ -216,7 +213,7 @@ static void closed_identifier(void)
 	struct rdma_cm_event *event;
 
 	rdma_destroy_event_channel(channel);
-	channel = rt_cm_channel(); /* whose descriptor may have the same number */
+	channel = rt_cm_channel(); /* its descriptor may have the same number */
 	CHECK_INT(rdma_connect(id, NULL), -1);
 	CHECK_INT(errno, EBADF);
 	CHECK_INT(rdma_disconnect(id), -1);
@@ -239,10 +236,9 @@ static void closed_identifier(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/*
- * The kernel gives the number of an identifier that went with its channel to the next one, and the
- * library the channel's memory: the old one's end is not the new one's.
- */
+/* The kernel gives the number of an identifier that went with its channel to the next one, and
+ * the library reuses the channel's memory: the end of the old identifier must not affect the new
+ * one. */
 static void not_the_next(void)
 {
 	for (int i = 0; i < 8; i++) {
@@ -264,7 +260,7 @@ static void not_the_next(void)
 	}
 }
 
-/* An event that the program still has keeps its identifier. */
+/* An event that the program still holds keeps its identifier. */
 static void acknowledged_late(void)
 {
 	struct rdma_event_channel *channel = rt_cm_channel();
@@ -280,7 +276,7 @@ static void acknowledged_late(void)
 	CHECK_OK(rdma_destroy_id(id));
 }
 
-/* The group's memory is its identifier's. */
+/* The memory of a group belongs to its identifier. */
 static void groups(void)
 {
 	struct sockaddr_in group = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xef010107) };
@@ -288,7 +284,8 @@ static void groups(void)
 	struct rdma_cm_id *id = rt_cm_id(channel, RDMA_PS_UDP);
 	struct sockaddr_storage source = rt_cm_address(0);
 
-	/* By the group, as mckey does: on Linux 6.1 the way to an own address leads to no group. */
+	/* Resolve by the group, as mckey does: on Linux 6.1 the route to an own address leads to
+	 * no group. */
 	CHECK_OK(rdma_resolve_addr(id, (struct sockaddr *)&source, (struct sockaddr *)&group,
 				   60000));
 	CM_TAKE(channel, ADDR_RESOLVED, 0);

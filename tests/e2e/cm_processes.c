@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connections between processes of one host, and the ports they share. */
+/* Connections between processes of one host, and the ports that they share. */
 #include <sys/prctl.h>
 
 #include "tests/lib/rt_child.h"
 #include "tests/lib/rt_cm.h"
 
-/* One connection; or none, and the parent kills us. */
+/* Serve one connection; or none, and wait to be killed by the parent. */
 static void server(int socket, int only_listen)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
@@ -66,8 +66,8 @@ static void ports_of_others(void)
 	rdma_destroy_event_channel(events);
 }
 
-/* Binds the port it is told, as the one option says, and listens when told so; tells what became
- * of it. */
+/* Bind the given port with the given option, and listen if told to. Report the results to the
+ * parent. */
 static void binder(int socket, int reuse)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
@@ -95,7 +95,7 @@ static void release(struct rt_child *child)
 	rt_child_finish(child);
 }
 
-/* By the kernel's rules: with the option on both sides, until somebody listens. */
+/* The rules of the kernel: the option is set on both sides, until one listens. */
 static void shared_port(void)
 {
 	struct rt_child first = rt_child_start(binder, true), second = rt_child_start(binder, true),
@@ -104,7 +104,7 @@ static void shared_port(void)
 
 	CHECK_INT(ask(&first, port), 0);
 	CHECK_INT(ask(&second, port), 0);
-	CHECK_INT(ask(&other, port), EADDRINUSE); /* does not share */
+	CHECK_INT(ask(&other, port), EADDRINUSE); /* without the option */
 	CHECK_INT(ask(&first, 1), EADDRINUSE);
 	release(&first);
 	CHECK_INT(ask(&second, 1), 0);
@@ -114,7 +114,7 @@ static void shared_port(void)
 	release(&other);
 }
 
-/* Ports below 1024 are for who may. */
+/* Ports below 1024 need a privilege. */
 static void low_port(void)
 {
 	struct sockaddr_storage address = rt_cm_address(999);
@@ -136,7 +136,7 @@ static void low_port(void)
 	rdma_destroy_event_channel(events);
 }
 
-/* Leaves its connection as it is. */
+/* Connect, and exit without a disconnect. */
 static void client(int socket, int arg)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
@@ -146,7 +146,8 @@ static void client(int socket, int arg)
 	CM_TAKE(events, ESTABLISHED, 0);
 }
 
-/* It ends without a word of its own, but not by a signal: the other side hears at once. */
+/* The client exits without a disconnect, but not by a signal: the other side gets the event at
+ * once. */
 static void client_exits(void)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
@@ -172,7 +173,7 @@ static void client_exits(void)
 	rdma_destroy_event_channel(events);
 }
 
-/* Leaves its connection as it is, and is killed when it does not end itself. */
+/* Connect without a disconnect, and wait to be killed if @stays. */
 static void client_of_many(int socket, int stays)
 {
 	client(socket, 0);
@@ -210,14 +211,14 @@ static void server_of_many(int socket, int count)
 	after = rt_use();
 	printf("  %d processes after %d: %+d descriptors, %+d mappings\n", count - count / 2,
 	       count / 2, after.descriptors - before.descriptors, after.mappings - before.mappings);
-	/* The last process's may still be on their way out. */
+	/* Resources of the last process may still be on their way out. */
 	CHECK(after.descriptors <= before.descriptors + 4);
 	CHECK(after.mappings <= before.mappings + 4);
 	CHECK_OK(rdma_destroy_id(listener));
 	rdma_destroy_event_channel(events);
 }
 
-/* In turn one that ends and one that is killed: what a server shared with each goes with it. */
+/* Clients exit and are killed in turn: the server frees all that it shared with each. */
 static void come_and_go(void)
 {
 	const char *text = getenv("CM_PROCESSES");

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Every call on an identifier in every state: what is allowed, and the errno of what is not. The
- * table is what the kernel's manager answers; ours answers the same.
- */
+/* Every call on an identifier in every state: which calls are allowed, and the errno of the
+ * others. The table has the answers of the kernel's manager; the library's own manager answers
+ * the same. */
 #include "tests/lib/rt_cm.h"
 
 enum state {
@@ -11,13 +10,13 @@ enum state {
 	LISTENING,
 	ADDR,
 	ROUTE,
-	ASKED,	   /* a client whose request nobody answers */
+	ASKED,	   /* a client whose request was not answered */
 	REQUESTED, /* the server's identifier of that request */
 	ACCEPTED,  /* a server whose answer the client does not confirm */
 	ANSWERED,  /* that client */
 	CLIENT,	   /* of a connection */
 	SERVER,
-	LEFT, /* a client that disconnected, and the server does not agree yet */
+	LEFT, /* a client that disconnected, and the server has not answered yet */
 	TOLD, /* that server */
 	OVER, /* a client after the end */
 	REFUSED,
@@ -45,7 +44,7 @@ enum call {
 	CALLS,
 };
 
-/* Names of queue pairs that nobody has; the kernel remembers them from case to case. */
+/* Numbers that no queue pair has; the kernel remembers them from case to case. */
 static uint32_t next_qpn;
 
 static struct rdma_conn_param param(void)
@@ -55,7 +54,7 @@ static struct rdma_conn_param param(void)
 	return (struct rdma_conn_param){ .qp_num = next_qpn++, .responder_resources = 1 };
 }
 
-/* ---- what a step makes goes with it ---- */
+/* ---- objects of a step are destroyed with it ---- */
 
 static struct rdma_cm_id *made[3];
 static int made_count;
@@ -72,11 +71,11 @@ static void destroy_all(void)
 		CHECK_OK(rdma_destroy_id(made[--made_count]));
 }
 
-/* ---- ways into the states; @channel is the server's, too ---- */
+/* ---- steps into the states; the server uses @channel too ---- */
 
 static struct rdma_cm_id *bound(struct rdma_event_channel *channel)
 {
-	/* not the device's address, which may be loopback's */
+	/* not the device's address, which may be a loopback address */
 	struct sockaddr_storage any = { .ss_family = rt_cm_address(0).ss_family };
 	struct rdma_cm_id *id = keep(rt_cm_id(channel, RDMA_PS_TCP));
 
@@ -325,11 +324,9 @@ static const int answers[STATES][CALLS] = {
 };
 /* clang-format on */
 
-/*
- * A refusal, also the one that follows an accept that fails, leaves the kernel's own message in the
- * air: destroying the identifier waits until it was repeated for the last time, which takes
- * minutes.
- */
+/* A refusal leaves a message of the kernel unanswered, also the refusal after a failed accept.
+ * Destroying the identifier waits until that message was repeated for the last time, which takes
+ * minutes. */
 static bool kernel_takes_minutes(enum state state, enum call number)
 {
 	return (state == ASKED || state == ACCEPTED) &&

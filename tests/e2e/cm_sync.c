@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Identifiers without a channel of the program's, whose calls wait: listeners, the connections that
- * come of them, and endpoints.
- */
+/* Identifiers without a channel, whose calls wait: listeners, the connections that they accept,
+ * and endpoints. */
 #include <arpa/inet.h>
 #include <pthread.h>
 
@@ -26,7 +24,7 @@ static struct rdma_cm_id *listen_sync(void)
 	return id;
 }
 
-/* A client with events, that asked @listener, which stands still until it is told to go on. */
+/* Return a client with events that asked @listener; it does not continue until it is told to. */
 static struct rdma_cm_id *ask(struct rdma_cm_id *listener)
 {
 	static uint32_t asked;
@@ -54,14 +52,14 @@ static void *accept_main(void *arg)
 	return NULL;
 }
 
-/* Accepting lasts until the client is ready, and no longer. */
+/* rdma_accept() waits until the client is ready, and no longer. */
 static void accept_waits(struct rdma_cm_id *id, struct rdma_cm_id *client)
 {
 	struct acceptance a = { .id = id };
 
 	CHECK_OK(pthread_create(&a.thread, NULL, accept_main, &a));
 	CM_TAKE(client->channel, CONNECT_RESPONSE, 0);
-	usleep(20000); /* for one that does not wait */
+	usleep(20000); /* time for a wrong call to return */
 	CHECK(!__atomic_load_n(&a.done, __ATOMIC_ACQUIRE));
 	CHECK_OK(rdma_establish(client));
 	CHECK_OK(pthread_join(a.thread, NULL));
@@ -77,7 +75,7 @@ static void client_close(struct rdma_cm_id *client)
 	rdma_destroy_event_channel(channel);
 }
 
-/* The client hears of the end, the server waits for the client to agree. */
+/* The client gets the disconnect; the server waits for the client to confirm it. */
 static void *disconnect_main(void *arg)
 {
 	struct rdma_cm_id *client = arg;
@@ -97,10 +95,8 @@ static void disconnect_waits(struct rdma_cm_id *id, struct rdma_cm_id *client)
 	CHECK_OK(pthread_join(thread, NULL));
 }
 
-/*
- * Who reads the listener's channel himself gets a connection with a channel of its own: it outlives
- * the listener, and its calls wait.
- */
+/* A program that reads the listener's channel gets a connection with a channel of its own. The
+ * connection outlives the listener, and its calls wait. */
 static void request_by_event(void)
 {
 	struct rdma_cm_id *listener = listen_sync(), *client = ask(listener), *id;
@@ -119,7 +115,7 @@ static void request_by_event(void)
 	client_close(client);
 }
 
-/* The same, and it is not accepted. */
+/* The same, but the request is destroyed. */
 static void request_destroyed(void)
 {
 	struct rdma_cm_id *listener = listen_sync(), *client = ask(listener), *id;
@@ -186,7 +182,7 @@ static void refused(void)
 	rdma_destroy_event_channel(channel);
 }
 
-/* A client that waits: what is refused is an errno. */
+/* A client that waits: a refusal is returned as an errno. */
 static void client_refused(void)
 {
 	struct sockaddr_storage address = rt_cm_address(9);
@@ -272,7 +268,8 @@ static void *client_leave(void *arg)
 	return NULL;
 }
 
-/* What a request's endpoint has of the listening one: its PD, and queue pairs as that was told. */
+/* The endpoint of a request takes its PD from the listening one, and queue pairs by its
+ * attributes. */
 static void endpoints(const void *arg)
 {
 	const bool *with_pd = arg;
@@ -284,8 +281,7 @@ static void endpoints(const void *arg)
 	struct ibv_context *verbs = NULL;
 
 	if (*with_pd) {
-		/* the manager's own context of the device, as programs have it from an identifier
-		 */
+		/* the manager's own context of the device, which programs get from an identifier */
 		client.port = rt_cm_port(probe);
 		CHECK_OK(pthread_create(&client.thread, NULL, client_main, &client));
 		CHECK_OK(rdma_get_request(probe, &id));

@@ -27,7 +27,7 @@ static void start(struct rt_side *side)
 	CHECK_INT(r, 0);
 }
 
-/* iWARP has no immediate data: there a send is without. */
+/* iWARP has no immediate data: send without it there. */
 static void send_imm(struct rt_side *from, struct rt_side *to, uint32_t i)
 {
 	struct ibv_sge sge = rt_sge(from, 0, 10 + i);
@@ -69,7 +69,7 @@ static void empty(void)
 	rt_close(dev);
 }
 
-/* One by one, and the other readers do not crash. */
+/* Poll one by one, and check that the other readers do not crash. */
 static void one(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -95,7 +95,7 @@ static void one(void)
 	rt_close(dev);
 }
 
-/* Several in one session; after the end of the queue the last one is still readable. */
+/* Several completions in one session; the last one is still readable after the end of the queue. */
 static void batch(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -175,7 +175,7 @@ static void unsupported(void)
 	rt_close(dev);
 }
 
-/* Of *flags* the device is the judge: uroce knows two. */
+/* The device judges *flags*: uroce knows two. */
 static void flags(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -184,7 +184,7 @@ static void flags(void)
 
 	if (rt_is_kernel(dev))
 		rt_skip("what other devices take is theirs to say");
-	/* Without its bit nobody looks at the member. */
+	/* Without its bit in the mask the member is ignored. */
 	cq = ibv_create_cq_ex(dev->ctx, &attr);
 	CHECK(cq);
 	CHECK_OK(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The data path speaks at level 4 of a debug build: of each refused request, and each completion
- * with an error. In any other build a refusal is explained once, and that is all.
- */
+/* A debug build logs each refused request and each completion with an error at level 4. Other
+ * builds explain a refusal once. */
 #include "tests/lib/rt.h"
 
 #ifdef RDMA_DEBUG

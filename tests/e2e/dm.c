@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Device memory: data goes in and out by the program's copies and by the peer's operations. */
+/* Device memory: data goes in and out by the program's copies and by operations of the peer. */
 #include "tests/lib/rt.h"
 
 #define SIZE 10000
@@ -26,7 +26,7 @@ static void copies(void)
 
 	CHECK_OK(ibv_memcpy_from_dm(bytes, dm, 0, SIZE));
 	for (int i = 0; i < SIZE; i++)
-		CHECK_INT(bytes[i], 0); /* nobody's leavings */
+		CHECK_INT(bytes[i], 0); /* new memory is zero */
 	rt_fill(bytes, 600, 4);
 	CHECK_OK(ibv_memcpy_to_dm(dm, 5000, bytes, 600));
 	memset(bytes, 0, sizeof(bytes));
@@ -38,7 +38,7 @@ static void copies(void)
 	rt_close(dev);
 }
 
-/* A peer writes into it and reads out of it; its addresses count from 0. */
+/* A peer writes to the memory and reads from it; its addresses count from 0. */
 static void remote(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -69,7 +69,7 @@ static void remote(void)
 	POST(&pair.a, &wr);
 	EXPECT(&pair.a, 1, IBV_WC_RDMA_READ);
 	VERIFY(pair.a.buf.p, 300, 12);
-	/* Its end is the region's, not the memory's. */
+	/* Access ends with the region, not with the memory. */
 	wr.wr.rdma.remote_addr = 7900;
 	POST(&pair.a, &wr);
 	EXPECT_STATUS(&pair.a, 1, IBV_WC_REM_ACCESS_ERR);

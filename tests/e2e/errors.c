@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions in error: which status for which mistake, and what becomes of the rest. */
+/* Completions in error: the status of each mistake, and the handling of other requests. */
 #include "tests/lib/rt.h"
 
 static enum ibv_qp_state state_of(struct ibv_qp *qp)
@@ -12,7 +12,8 @@ static enum ibv_qp_state state_of(struct ibv_qp *qp)
 	return attr.qp_state;
 }
 
-/* rxe names some errors of its own side differently, and not the same in every kernel. */
+/* Check the status. rxe has different errors for some local mistakes, and not the same in every
+ * kernel. */
 static void expect_status(struct rt_side *side, uint64_t wr_id, enum ibv_wc_status status)
 {
 	struct ibv_wc wc = rt_wait(side);
@@ -94,7 +95,7 @@ static void beyond_local_region(void)
 	expect_error(NULL, spoil_local_range, IBV_WR_RDMA_WRITE, IBV_WC_LOC_PROT_ERR);
 }
 
-/* The key is good, but this QP lets nobody in. */
+/* The key is good, but this QP allows no remote access. */
 static void qp_without_access(void)
 {
 	static const struct rt_options closed = { .no_access = true };
@@ -112,7 +113,7 @@ static void qp_without_access(void)
 	rt_close(dev);
 }
 
-/* A region of @access behind the request instead of the side's own. */
+/* Use a region of @access for the request instead of the side's own. */
 static void expect_region_error(int access, enum ibv_wr_opcode opcode, bool remote,
 				enum ibv_wc_status status)
 {
@@ -149,7 +150,7 @@ static void read_from_writable(void)
 			    true, IBV_WC_REM_ACCESS_ERR);
 }
 
-/* What is read has to be written into local memory. */
+/* A read must be able to write to local memory. */
 static void read_into_read_only(void)
 {
 	expect_region_error(0, IBV_WR_RDMA_READ, false, IBV_WC_LOC_PROT_ERR);
@@ -195,7 +196,7 @@ static void after_dereg(void)
 	rt_close(dev);
 }
 
-/* Nobody posts a receive, and the sender does not wait for ever. */
+/* There is no receive, and the sender does not wait for ever. */
 static void rnr_exceeded(void)
 {
 	struct rt_options options = { .rnr_retry = 2 };
@@ -228,7 +229,7 @@ static void retry_exceeded(void)
 	rt_close(dev);
 }
 
-/* The message does not fit: both sides learn it. */
+/* The message does not fit: both sides get an error. */
 static void receive_too_small(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -264,7 +265,7 @@ static void receive_bad_lkey(void)
 	rt_close(dev);
 }
 
-/* What was posted before and after the error is flushed, each exactly once and in order. */
+/* Requests posted before and after the error are flushed, each exactly once and in order. */
 static void flush(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -290,7 +291,7 @@ static void flush(void)
 	rt_close(dev);
 }
 
-/* The first mistake has its own status, those behind it are flushed. */
+/* The first mistake has its own status; the requests behind it are flushed. */
 static void first_then_flush(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -340,7 +341,7 @@ static void recover(void)
 	rt_close(dev);
 }
 
-/* The next completion, of which there is an event. */
+/* Wait for the next completion, which must raise an event. */
 static void await_event(struct rt_side *side)
 {
 	struct ibv_cq *cq;
@@ -350,7 +351,7 @@ static void await_event(struct rt_side *side)
 	ibv_ack_cq_events(cq, 1);
 }
 
-/* Three sends and their receives, all of which wait to be polled. */
+/* Return a pair with three sends and their receives, whose completions are not polled yet. */
 static struct rt_pair pair_unpolled(struct rt_dev *dev)
 {
 	struct rt_options options = { .channel = true, .send_wr = 8, .cqe = 32 };
@@ -369,10 +370,8 @@ static struct rt_pair pair_unpolled(struct rt_dev *dev)
 	return pair;
 }
 
-/*
- * Completions that nobody has polled go with RESET, and the room that their requests took is free;
- * the other side's stay. The kernel's rxe keeps them all.
- */
+/* RESET drops completions that are not polled and frees the room of their requests; the other
+ * side's completions stay. The kernel's rxe keeps them all. */
 static void reset_forgets(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -403,7 +402,7 @@ static void reset_forgets(void)
 	rt_close(dev);
 }
 
-/* Another queue pair takes the place of the side's, which is destroyed. */
+/* Destroy the side's queue pair and create another one in its place. */
 static void qp_replace(struct rt_side *side)
 {
 	struct ibv_qp_init_attr attr = {
@@ -419,7 +418,8 @@ static void qp_replace(struct rt_side *side)
 	CHECK_OK(ibv_destroy_qp(old));
 }
 
-/* They go with their queue pair, too: who destroys it frees what the wr_id leads to. */
+/* Completions also go with their queue pair, because a program that destroys it frees the memory
+ * behind the wr_id. */
 static void destroy_forgets(void)
 {
 	struct rt_dev *dev = rt_open();

@@ -77,7 +77,8 @@ static void one_shot(void)
 	rt_close(dev);
 }
 
-/* Armed for solicited completions only, the sender decides who wakes up the receiver. */
+/* With a CQ armed for solicited completions only, the sender decides which messages wake the
+ * receiver. */
 static void solicited(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -100,7 +101,7 @@ static void solicited(void)
 	rt_close(dev);
 }
 
-/* An error is always worth waking up for. */
+/* An error always raises an event. */
 static void solicited_error(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -193,7 +194,7 @@ static void *destroy_cq(void *cq)
 	return NULL;
 }
 
-/* A queue with unacknowledged events is not destroyed under its reader's feet. */
+/* A queue with unacknowledged events is not destroyed until they are acknowledged. */
 static void destroy_waits(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -216,7 +217,8 @@ static void destroy_waits(void)
 	rt_close(dev);
 }
 
-/* Events that rxe does not raise; "last WQE reached" is one in Linux 6.1, and in 6.12 no more. */
+/* Whether rxe may not raise this event; it raises "last WQE reached" in Linux 6.1, but not in
+ * 6.12. */
 static bool may_be_missing(const struct rt_dev *dev, enum ibv_event_type type)
 {
 	if (!rt_is_rxe(dev))
@@ -226,7 +228,7 @@ static bool may_be_missing(const struct rt_dev *dev, enum ibv_event_type type)
 	return type == IBV_EVENT_COMM_EST || type == IBV_EVENT_QP_ACCESS_ERR;
 }
 
-/* The next event is @type, about @element. One that is lost is waited for until the case's end. */
+/* Wait for the next event, which must be @type about @element, until the case's time limit. */
 static void expect_async(struct rt_dev *dev, enum ibv_event_type type, const void *element)
 {
 	struct ibv_async_event event;
@@ -256,7 +258,8 @@ static void cq_overrun(void)
 	rt_close(dev);
 }
 
-/* Of two contexts each hears of its own objects; and what nobody has read keeps no object alive. */
+/* Each of two contexts gets events of its own objects only. An unread event does not keep its
+ * object alive. */
 static void two_contexts(void)
 {
 	struct rt_options options = { .cqe = 2, .send_wr = 64 };
@@ -316,7 +319,7 @@ static void established(void)
 	rt_close(dev);
 }
 
-/* The responder's program learns that somebody used a key it must not use. */
+/* The responder's program gets an event if a peer used a key without permission. */
 static void access_error(void)
 {
 	struct rt_dev *dev = rt_open();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A process with registered memory forks: its own transfers go on undisturbed. */
+/* A process with registered memory forks: its own transfers continue undisturbed. */
 #include <sys/wait.h>
 
 #include "tests/lib/rt.h"
@@ -47,7 +47,7 @@ static void transfer_around_child(void)
 	rt_close(dev);
 }
 
-/* Linux 5.12 copies pinned pages for the child, and says so where the module of RDMA is loaded. */
+/* Linux 5.12 copies pinned pages for the child, and reports that if the RDMA module is loaded. */
 static bool kernel_copies(void)
 {
 	return rt_kernel_since(5, 12) && !access("/sys/class/infiniband", F_OK);
@@ -61,10 +61,8 @@ static void initialised(void)
 	transfer_around_child();
 }
 
-/*
- * Where the kernel copies pinned pages for the child at once, nothing has to be initialised; nor
- * where nothing is pinned, in user space.
- */
+/* Fork protection need not be initialised if the kernel copies pinned pages at once, or if a
+ * user-space device pins none. */
 static void not_initialised(void)
 {
 	struct rt_dev *dev;
@@ -80,7 +78,7 @@ static void not_initialised(void)
 	transfer_around_child();
 }
 
-/* A child may leave by exit(): nothing of the parent's breaks. */
+/* A child may end by exit(): the parent's objects still work. */
 static void child_exits(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -101,7 +99,8 @@ static void child_exits(void)
 	rt_close(dev);
 }
 
-/* After memory is registered it is too late, where it would be needed at all: not in user space. */
+/* After memory is registered it is too late, except for user-space devices, which need no
+ * protection. */
 static void too_late(void)
 {
 	struct rt_dev *dev = rt_open();

@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Importing objects, of the same process and of another one. A device of the kernel imports domains
- * and regions, but a context only where its driver answers for one, and rxe and siw do not.
- */
+/* Import objects of the same process and of another one. A device of the kernel imports domains
+ * and regions. It imports a context only if its driver supports that, and rxe and siw do not. */
 #include <sys/mman.h>
 #include <sys/socket.h>
 
 #include "tests/lib/rt_child.h"
 
-/* What an import answers: an object, or a plain refusal. */
+/* Check the result of an import: an object, or a refusal. Return whether it was imported. */
 static bool is_imported(const void *object, bool expected)
 {
 	int error = errno;
@@ -24,7 +22,7 @@ static bool imports_contexts(const struct rt_dev *dev)
 	return !rt_is_rxe(dev) && !rt_is_iwarp(dev);
 }
 
-/* Data written from @from to @to, whose keys the queue pair takes for its own. */
+/* Write data from @from to @to; the queue pair accepts both keys. */
 static void data_moves(struct rt_dev *dev, struct rt_buf *from, uint32_t lkey, struct rt_buf *to,
 		       uint32_t rkey)
 {
@@ -41,7 +39,7 @@ static void data_moves(struct rt_dev *dev, struct rt_buf *from, uint32_t lkey, s
 	rt_pair_close(&pair);
 }
 
-/* Queue pairs of the imported context's view of a domain take what is registered in the domain. */
+/* Queue pairs in an imported view of a domain accept regions of the domain itself. */
 static void device(void)
 {
 	struct rt_dev *dev = rt_open(), imported = *dev;
@@ -63,7 +61,7 @@ static void device(void)
 	rt_close(dev);
 }
 
-/* What is registered in the imported domain is registered in the domain. */
+/* A region that is registered in the imported domain belongs to the domain. */
 static void pd(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -82,7 +80,7 @@ static void pd(void)
 	rt_close(dev);
 }
 
-/* A queue pair may outlive the view that it was made with. */
+/* A queue pair may outlive the view in which it was created. */
 static void pd_first(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -158,8 +156,8 @@ static void mr(void)
 	CHECK_INT(imported->length, 4096);
 	CHECK_INT(imported->rkey, to.mr->rkey);
 	data_moves(dev, &from, from.mr->lkey, &to, imported->rkey);
-	/* Both have the same keys: what tells is that the region does not go while it is imported.
-	 */
+	/* Both have the same keys. Only the refusal to deregister shows that the region is
+	 * imported. */
 	if (!rt_is_kernel(dev))
 		CHECK_INT(ibv_dereg_mr(to.mr), EBUSY);
 	ibv_unimport_mr(imported);
@@ -176,12 +174,12 @@ static void mr(void)
 
 #define SIZE 40000
 
-/* What the owner tells, with the descriptor of its context. */
+/* Handles that the owner sends with the descriptor of its context. */
 struct told {
 	uint32_t pd;
-	uint32_t mr; /* SIZE bytes from @addr, in memory that both processes can have */
+	uint32_t mr; /* SIZE bytes from @addr, in memory that both processes can map */
 	uint64_t addr;
-	uint32_t other_mr; /* in memory of the owner's alone, in another domain */
+	uint32_t other_mr; /* in memory that only the owner has, in another domain */
 	uint32_t other_pd;
 	uint32_t dm; /* SIZE bytes */
 	bool has_dm;
@@ -250,7 +248,7 @@ static struct owner owner_open(int socket)
 	if (!imports_contexts(o.dev))
 		rt_skip("the kernel's rxe and siw do not import contexts");
 	CHECK(file >= 0);
-	/* Not from the file's beginning, nor from a page's. */
+	/* The offset is neither the beginning of the file nor of the mapping. */
 	CHECK_OK(ftruncate(file, 4096 + SIZE + 4096));
 	o.shared = mmap(NULL, SIZE + 4096, PROT_READ | PROT_WRITE, MAP_SHARED, file, 4096);
 	CHECK(o.shared != MAP_FAILED);
@@ -276,7 +274,7 @@ static struct owner owner_open(int socket)
 	return o;
 }
 
-/* Nothing of it is imported any more. */
+/* Close the owner; the importer has no object of it any more. */
 static void owner_close(struct owner *o)
 {
 	CHECK_OK(ibv_dereg_mr(o->mr));
@@ -288,7 +286,7 @@ static void owner_close(struct owner *o)
 	rt_close(o->dev);
 }
 
-/* The other process: the device is its own, context and domain are the owner's. */
+/* The other process: the device is its own, context and domain belong to the owner. */
 struct importer {
 	struct rt_dev *own;
 	struct rt_dev dev;
@@ -317,7 +315,7 @@ static void importer_close(struct importer *i)
 	rt_close(i->own);
 }
 
-/* Write, read and send by the region's own addresses, which here are nobody's. */
+/* Write, read and send by the region's own addresses, which are not mapped in this process. */
 static void import_and_move(int socket, int arg)
 {
 	struct importer i = importer_open(socket);
@@ -335,7 +333,7 @@ static void import_and_move(int socket, int arg)
 	POST(&pair.a, &wr);
 	EXPECT(&pair.a, 1, IBV_WC_RDMA_WRITE);
 	rt_tell(socket, 1);
-	CHECK_INT(rt_hear(socket), 2); /* it has filled the beginning */
+	CHECK_INT(rt_hear(socket), 2); /* the owner has filled the beginning */
 	wr.opcode = IBV_WR_RDMA_READ;
 	wr.wr.rdma.remote_addr = i.told.addr;
 	POST(&pair.a, &wr);
@@ -349,7 +347,7 @@ static void import_and_move(int socket, int arg)
 	EXPECT(&pair.a, 3, IBV_WC_SEND);
 	EXPECT(&pair.b, 4, IBV_WC_RECV);
 	VERIFY(pair.b.buf.p, 5000, 2);
-	/* Its end is the region's. */
+	/* Access ends with the region. */
 	sge = rt_sge(&pair.a, 0, 100);
 	wr = rt_wr(IBV_WR_RDMA_WRITE, 1, &sge);
 	wr.wr.rdma.remote_addr = i.told.addr + SIZE - 99;
@@ -370,7 +368,7 @@ static void region(void)
 
 	CHECK_INT(rt_hear(child.socket), 1);
 	VERIFY(o.shared + 10000, 5000, 1);
-	/* What is in use there is not destroyed here. */
+	/* An object in use by the importer cannot be destroyed by the owner. */
 	CHECK_INT(ibv_dereg_mr(o.mr), EBUSY);
 	rt_fill(o.shared, 5000, 2);
 	rt_tell(child.socket, 2);
@@ -380,7 +378,7 @@ static void region(void)
 	rt_child_finish(&child);
 }
 
-/* The owner's queue pair and one of the importer's domain: the region is reached by both. */
+/* The owner's queue pair and a queue pair in the importer's domain: both reach the region. */
 static void import_and_serve(int socket, int arg)
 {
 	struct importer i = importer_open(socket);
@@ -438,7 +436,7 @@ static void import_memory(int socket, int arg)
 
 	CHECK(dm || !i.told.has_dm);
 	if (dm) {
-		CHECK_INT(rt_hear(socket), 1); /* it has written the first bytes */
+		CHECK_INT(rt_hear(socket), 1); /* the owner has written the first bytes */
 		CHECK_OK(ibv_memcpy_from_dm(bytes, dm, 100, 600));
 		VERIFY(bytes, 600, 5);
 		mr = ibv_reg_dm_mr(i.dev.pd, dm, 0, SIZE, RT_ACCESS | IBV_ACCESS_ZERO_BASED);
@@ -479,7 +477,7 @@ static void memory(void)
 	rt_child_finish(&child);
 }
 
-/* What the log got since the last time. */
+/* Return the log since the last call. */
 static const char *log_new(void)
 {
 	static size_t seen;
@@ -489,7 +487,7 @@ static const char *log_new(void)
 	return text;
 }
 
-/* A refusal, and the line that says why. */
+/* Check a refusal, and the log line with its reason. */
 static void refused(const void *object, int error, const char *text)
 {
 	int got = errno;
@@ -525,7 +523,7 @@ static void import_wrongly(int socket, int arg)
 	refused(ibv_import_mr(pd, i.told.other_mr), EOPNOTSUPP, "the other process's alone");
 	refused(ibv_import_mr(pd, i.told.mr), EINVAL, "is not of pd");
 	CHECK_INT(ibv_dealloc_pd(pd), EOPNOTSUPP);
-	/* A domain is one however often it is imported, and goes when nothing is in it. */
+	/* All imports of a domain are one domain, which is destroyed when it is empty. */
 	again = ibv_import_pd(i.dev.ctx, i.told.other_pd);
 	CHECK(again);
 	ibv_unimport_pd(pd);
@@ -559,14 +557,14 @@ static void mistakes(void)
 	rt_child_finish(&child);
 }
 
-/* Who is killed gives back what he had. */
+/* A killed process releases its imports. */
 static void import_and_stay(int socket, int arg)
 {
 	struct importer i = importer_open(socket);
 
 	CHECK(ibv_import_mr(i.dev.pd, i.told.mr));
 	rt_tell(socket, 1);
-	rt_hear(socket); /* nothing: until it is killed, or its parent has failed */
+	rt_hear(socket); /* wait to be killed; the word comes only if the parent has failed */
 }
 
 static void killed_importer(void)
@@ -586,14 +584,14 @@ static void killed_importer(void)
 	owner_close(&o);
 }
 
-/* And when the owner is killed, what was imported stays; more there is not. */
+/* If the owner is killed, imported objects stay, but no further ones can be imported. */
 static void own_and_die(int socket, int arg)
 {
 	struct owner o = owner_open(socket);
 
 	rt_fill(o.shared, 1000, 8);
 	rt_tell(socket, 1);
-	rt_hear(socket); /* nothing: until it is killed, or its parent has failed */
+	rt_hear(socket); /* wait to be killed; the word comes only if the parent has failed */
 }
 
 static void killed_owner(void)
@@ -621,7 +619,7 @@ static void killed_owner(void)
 	importer_close(&i);
 }
 
-/* By the descriptor that a forked child has anyway. */
+/* Import by the descriptor that a forked child inherits. */
 static struct owner parent;
 
 static void import_inherited(int socket, int arg)
@@ -636,7 +634,7 @@ static void import_inherited(int socket, int arg)
 	ibv_unimport_mr(mr);
 	ibv_unimport_pd(imported);
 	CHECK_OK(ibv_close_device(ctx));
-	_exit(0); /* what it inherited is its parent's to close */
+	_exit(0); /* the parent closes the inherited objects */
 }
 
 static void forked(void)

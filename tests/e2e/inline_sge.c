@@ -12,7 +12,7 @@ static struct ibv_qp_cap caps(struct ibv_qp *qp)
 	return init.cap;
 }
 
-/* Sent from memory that is neither registered nor left alone after the call. */
+/* Send from memory that is not registered and is overwritten after the call. */
 static void send_inline(struct rt_pair *pair, uint32_t length, int seed)
 {
 	uint8_t *bytes = malloc(length + 1);
@@ -89,7 +89,7 @@ static void inline_gather(void)
 	rt_close(dev);
 }
 
-/* Refused at once, and the queue works on. */
+/* The request is refused at once, and the queue still works. */
 static void inline_too_big(void)
 {
 	struct rt_options options = { .inline_data = 64 };

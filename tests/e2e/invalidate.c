@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Taking a type 2 window's key back: by its owner, and by the peer's send. */
+/* Invalidate the key of a type 2 window: by its owner, and by a send of the peer. */
 #include "tests/lib/rt.h"
 
 struct window {
@@ -89,7 +89,7 @@ static void remote(void)
 	window_close(&w);
 }
 
-/* A key nobody has is a mistake of the sender's. */
+/* A send that invalidates an unknown key is a mistake of the sender. */
 static void remote_unknown(void)
 {
 	struct rt_dev *dev = rt_open();

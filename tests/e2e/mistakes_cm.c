@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Mistakes with the calls of librdmacm that create something: identifiers, endpoints, and the queue
- * pairs and shared receive queues that they make for an identifier.
- */
+/* Mistakes with the calls of librdmacm that create objects: identifiers, endpoints, and the
+ * queue pairs and shared receive queues that they create for an identifier. */
 #include <rdma/rdma_verbs.h>
 
 #include "tests/lib/rt_cm.h"
@@ -12,7 +10,7 @@
 
 static const struct ibv_qp_init_attr small = { .cap = { 4, 4, 1, 1, 0 }, .qp_type = IBV_QPT_RC };
 
-/* An identifier on the device, and what it is made of. */
+/* An identifier on the device, and its channel. */
 struct bound {
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
@@ -93,7 +91,7 @@ static int qp_twice(struct rt_dev *dev)
 	return CM_ERRNO_OF(rdma_create_qp(b.id, NULL, &attr));
 }
 
-/* The program's own context is not the library's, whatever the device. */
+/* The program's own context differs from the library's, whatever the device. */
 static int qp_other_pd(struct rt_dev *dev)
 {
 	return qp(dev->pd, small);
@@ -192,7 +190,7 @@ static int srq_ex_comp_mask(struct rt_dev *dev)
 
 /* ---- endpoints ---- */
 
-/* An active endpoint to a listener, of which one thing is wrong. */
+/* Create an active endpoint to a listener, with one mistake. */
 static int endpoint(enum rdma_port_space ps, struct ibv_pd *pd, size_t connect_len)
 {
 	static char data[512];

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Mistakes in creating domains, regions, device memory, channels and completion queues of which
- * there is more to say than a size: bits that are not known, parents that do not go together,
- * objects of another context. The plain forms are in mistakes_object.c.
- */
+/* Mistakes in creating domains, regions, device memory, channels and completion queues that are
+ * not about sizes: unknown bits, parents that do not match, objects of another context. The
+ * plain forms are in mistakes_object.c. */
 #include <sys/resource.h>
 
 #include "tests/lib/rt_mistake.h"
@@ -258,7 +256,7 @@ static int dmah_comp_mask(struct rt_dev *dev)
 
 /* ---- channels, CQs ---- */
 
-/* No descriptor is left; the log has its own since the first line. */
+/* There is no free descriptor; the log opened its own with the first line. */
 static int channel_limit(struct rt_dev *dev)
 {
 	struct rlimit limit, less;

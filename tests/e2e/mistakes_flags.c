@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Flags that nobody knows, parents that are not there, and handles of nothing, in those calls that
- * create something and of which the other programs of mistakes do not have them.
- */
+/* Unknown flags, missing parents and null handles, in the calls that create objects and that the
+ * other programs of mistakes do not cover. */
 
 #include "tests/lib/rt_mistake.h"
 

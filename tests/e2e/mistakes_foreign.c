@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Objects of another context, which may be another device's, and sizes out of range, in those calls
- * that create something and of which mistakes_create.c, mistakes_object.c, mistakes_qp.c and
- * mistakes_queue.c do not have them.
- */
+/* Objects of another context, possibly of another device, and sizes out of range, in the calls
+ * that create objects and that mistakes_create.c, mistakes_object.c, mistakes_qp.c and
+ * mistakes_queue.c do not cover. */
 
 #include "tests/lib/rt_mistake.h"
 
@@ -72,7 +70,7 @@ static int buf_other(struct rt_dev *dev)
 	return r;
 }
 
-/* More than there are addresses, however it is rounded. */
+/* More bytes than there are addresses, however the length is rounded. */
 static int buf_huge(struct rt_dev *dev)
 {
 	struct ibv_buf *buf;
@@ -138,7 +136,7 @@ static int srq_ex_large(struct rt_dev *dev)
 	return RT_ERRNO_OF(ibv_create_srq_ex(dev->ctx, &attr));
 }
 
-/* Of tags: a plain queue is made in the domain's own context. */
+/* A queue for tag matching, because a plain queue is created in the domain's own context. */
 static int srq_ex_other_pd(struct rt_dev *dev)
 {
 	_cleanup_other_ struct rt_other other = rt_other_open(dev);
@@ -316,7 +314,7 @@ static int attach(struct rt_dev *dev, struct ibv_context *flow_of, uint32_t comp
 	return r;
 }
 
-/* A flow that counts with counters of @ctx; NULL: with none. */
+/* Create a flow that counts with counters of @ctx; NULL: without counters. */
 static int flow_counted(struct rt_dev *dev, struct ibv_context *ctx)
 {
 	struct rt_options ud = { .type = IBV_QPT_UD };
@@ -332,7 +330,7 @@ static int flow_counted(struct rt_dev *dev, struct ibv_context *ctx)
 
 	if (ctx && !counters)
 		return errno;
-	memcpy(&rule[1], &count, sizeof(count)); /* right behind it, as specs have to lie */
+	memcpy(&rule[1], &count, sizeof(count)); /* directly behind, as specs must be */
 	flow = ibv_create_flow(side.qp, rule);
 	r = flow ? 0 : errno;
 	if (flow)

@@ -87,7 +87,7 @@ static int mr_null_pd(struct rt_dev *dev)
 	return RT_ERRNO_OF(ibv_reg_mr(NULL, memory, 4096, IBV_ACCESS_LOCAL_WRITE));
 }
 
-/* As an ordinary user, whose limit counts. */
+/* As an ordinary user, to whom the limit applies. */
 static int mr_memlock(struct rt_dev *dev)
 {
 	static const struct rlimit none = {};
@@ -319,7 +319,7 @@ static const struct rt_mistake mistakes[] = {
 	{ "mr_read_only", mr_read_only, EFAULT, "not writable", .kernel_only = true },
 	{ "mr_null_pd", mr_null_pd, EINVAL, "pd is NULL" },
 	{ "mr_memlock", mr_memlock, EPERM, "RLIMIT_MEMLOCK is 0 bytes", .kernel_only = true,
-	  .or_else = ENOMEM /* siw's word for it */ },
+	  .or_else = ENOMEM /* siw returns this */ },
 	{ "rereg_nothing", rereg_nothing, EINVAL, "flags must be some of",
 	  RT_LACKS("ibv_rereg_mr") },
 	{ "mw_type", mw_type, EINVAL, "neither IBV_MW_TYPE_1 nor IBV_MW_TYPE_2",

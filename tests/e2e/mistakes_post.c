@@ -89,7 +89,7 @@ static int send_no_ah(struct rt_dev *dev)
 	return post(dev, &ud, true, rt_wr(IBV_WR_SEND, 1, NULL));
 }
 
-/* Nobody receives, so nothing leaves the queue. */
+/* There is no receive, so that no request leaves the queue. */
 static int send_full(struct rt_dev *dev)
 {
 	_cleanup_pair_ struct rt_pair pair = rt_pair_open(dev, NULL);

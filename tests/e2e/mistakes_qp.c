@@ -19,7 +19,7 @@ static struct ibv_qp_init_attr_ex qp_init(struct rt_dev *dev)
 	};
 }
 
-/* Ends with the CQ of qp_init(). */
+/* Create a queue pair, and free the CQ of qp_init(). */
 static int qp_create(struct rt_dev *dev, struct ibv_qp_init_attr_ex *attr)
 {
 	int r = RT_ERRNO_OF(ibv_create_qp_ex(dev->ctx, attr));
@@ -88,7 +88,7 @@ static int qp_send_ops(struct rt_dev *dev)
 
 /* ---- QP: states ---- */
 
-/* The index of a GID table entry that is empty, below 256. */
+/* Return the index of an empty GID table entry below 256. */
 static uint8_t empty_gid(struct rt_dev *dev)
 {
 	for (int i = 0; i < 256 && i < dev->port.gid_tbl_len; i++) {
@@ -104,7 +104,7 @@ static uint8_t empty_gid(struct rt_dev *dev)
 	(IBV_QP_STATE | IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | \
 	 IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER)
 
-/* INIT to RTR with one thing wrong. */
+/* Move from INIT to RTR with one mistake. */
 static int to_rtr(struct rt_dev *dev, void (*spoil)(struct rt_dev *dev, struct ibv_qp_attr *attr),
 		  int mask)
 {

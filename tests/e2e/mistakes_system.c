@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What is wrong with the machine: nodes, permissions, the kernel's interface. */
+/* Faults of the machine: nodes, permissions, the kernel's interface. */
 #include <dlfcn.h>
 #include <glob.h>
 #include <sched.h>
@@ -10,7 +10,7 @@
 
 #include "tests/lib/rt_mistake.h"
 
-/* A private view of the file system, to be spoiled. */
+/* Enter a private view of the file system, which a case may damage. */
 static void own_mounts(void)
 {
 	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL))
@@ -39,7 +39,7 @@ static int node_missing(struct rt_dev *dev)
 	return RT_ERRNO_OF(ibv_open_device(device));
 }
 
-/* The node is another device's: not opened, whatever its name. */
+/* The node belongs to another device: it is not opened, whatever its name. */
 static int node_wrong(struct rt_dev *dev)
 {
 	_cleanup_list_ struct ibv_device **list = ibv_get_device_list(NULL);
@@ -71,7 +71,7 @@ static int node_forbidden(struct rt_dev *dev)
 	return RT_ERRNO_OF(ibv_open_device(device));
 }
 
-/* The device opens for an ordinary user, who can do next to nothing with it. */
+/* The device opens for an ordinary user, whose limit allows hardly any registration. */
 static int memlock_low(struct rt_dev *dev)
 {
 	static const struct rlimit low = { 32768, 32768 };
@@ -113,7 +113,8 @@ static int abi_other(struct rt_dev *dev)
 	return device_list();
 }
 
-/* Where the library lies; its providers and driver files are beside it, in the build tree. */
+/* Return the folder of the library; in the build tree its providers and driver files are beside
+ * it. */
 static void library_folder(char folder[300])
 {
 	Dl_info info;

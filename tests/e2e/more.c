@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What verbs_more.h has: objects that say what they were made with, and the GID that reaches a
- * peer. */
+/* The functions of verbs_more.h: objects report their creation attributes, and the choice of the
+ * GID that reaches a peer. */
 #include <infiniband/verbs_more.h>
 
 #include "tests/lib/rt.h"
@@ -26,7 +26,7 @@ static void mr_is(struct ibv_mr *mr, uint32_t mask, const void *addr, uint64_t l
 	CHECK(attr.pd == mr->pd);
 }
 
-/* Also after it became another one. */
+/* The attributes are right after a re-registration too. */
 static void query_mr(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -49,8 +49,8 @@ static void query_mr(void)
 	rt_close(dev);
 }
 
-/* A flag that is a wish may be granted or not, but what the device was asked for in the end is
- * told. */
+/* An optional flag may be granted or not, but the query returns the flags that were requested
+ * last. */
 static void query_mr_optional(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -129,7 +129,7 @@ static void query_ah(void)
 	rt_close(dev);
 }
 
-/* What is chosen reaches the device's own address, and has no flaw that forbids it. */
+/* The chosen GID reaches the device's own address, and has no flaw that forbids it. */
 static void best_gid(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -146,7 +146,7 @@ static void best_gid(void)
 	rt_close(dev);
 }
 
-/* A table that is too small is said to be, not filled as far as it goes. */
+/* A table that is too small is reported, not filled partly. */
 static void gid_table_room(void)
 {
 	struct rt_dev *dev = rt_open();

@@ -67,7 +67,7 @@ static void iova_high(void)
 	at_iova(0x7000000000001000);
 }
 
-/* Counted from the start of the region: the flag, as ibv_reg_mr_iova() with 0. */
+/* Addresses count from the start of the region, by the flag as by ibv_reg_mr_iova() with 0. */
 static void zero_based(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -78,7 +78,7 @@ static void zero_based(void)
 	struct ibv_send_wr wr = rt_wr(IBV_WR_RDMA_WRITE, 1, &sge);
 	enum ibv_wc_status status;
 
-	if (!mr) { /* of the software devices only rxe may lack them: since Linux 6.2 it says so */
+	if (!mr) { /* of the software devices only rxe may lack it: since Linux 6.2 it says so */
 		CHECK_INT(errno, EOPNOTSUPP);
 		CHECK(rt_is_kernel(dev) && (!rt_is_rxe(dev) || rt_kernel_since(6, 2)));
 		rt_skip("the device has no zero-based regions");
@@ -162,14 +162,14 @@ static void refused(void)
 	CHECK_INT(errno, EINVAL);
 	CHECK(!ibv_reg_mr(dev->pd, p, SIZE_MAX, IBV_ACCESS_LOCAL_WRITE));
 	CHECK(errno == EINVAL || errno == EFAULT || errno == ENOMEM);
-	CHECK_OK(mprotect(p + 4096, 4096, PROT_NONE)); /* nothing else comes to this place */
+	CHECK_OK(mprotect(p + 4096, 4096, PROT_NONE)); /* keeps the place occupied */
 	CHECK(!ibv_reg_mr(dev->pd, p, 8192, IBV_ACCESS_LOCAL_WRITE));
 	CHECK(errno == EFAULT || errno == ENOMEM);
 	munmap(p, 8192);
 	rt_close(dev);
 }
 
-/* Other rights, another range: the keys may change, old ones then open nothing. */
+/* Other rights and another range: the keys may change, and old keys then open nothing. */
 static void rereg(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -204,7 +204,7 @@ static void rereg(void)
 	rt_close(dev);
 }
 
-/* As rt_pair_open() left them, whatever became of them. */
+/* Connect the pair again as rt_pair_open() did, whatever its state. */
 static void pair_again(struct rt_pair *pair)
 {
 	rt_qp_state(pair->a.qp, IBV_QPS_RESET);
@@ -247,8 +247,8 @@ static void send_arrives(struct rt_pair *pair, uint64_t recv_id, const uint8_t *
 	VERIFY(at, 100, seed);
 }
 
-/* A receive that waits for the old place is out of the region; what comes goes to the new one
- * alone. */
+/* A waiting receive at the old place is now outside of the region. Messages go to the new place
+ * only. */
 static void rereg_addr(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -281,7 +281,8 @@ static void rereg_addr(void)
 	rt_close(dev);
 }
 
-/* In another domain it is closed to queue pairs of this one, both ways; the domains count it. */
+/* A region in another domain is closed to queue pairs of this one, both ways; the domains count
+ * it. */
 static void rereg_pd(void)
 {
 	struct rt_dev *dev = rt_open();

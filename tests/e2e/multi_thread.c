@@ -40,12 +40,10 @@ static void poll_shared(struct rt_side *side)
 		sched_yield();
 }
 
-/*
- * Waits until the completion queue has room for one more, whatever the other threads post
- * meanwhile. A full send queue is no sign of that: with rxe a request makes room in it when it is
- * done, not when its completion is polled, and who posts as fast as the device works is never told
- * to poll.
- */
+/* Wait until the completion queue has room for one more, whatever the other threads post
+ * meanwhile. A full send queue does not indicate that: with rxe a request leaves the send queue
+ * when it completes, not when its completion is polled. Therefore a thread that posts at the
+ * device's speed never gets ENOMEM. */
 static void room_wait(struct rt_side *side)
 {
 	while (atomic_load(&posted) - atomic_load(&total) > (int)side->options.cqe - THREADS)
@@ -53,7 +51,7 @@ static void room_wait(struct rt_side *side)
 	atomic_fetch_add(&posted, 1);
 }
 
-/* Posts its share on the common QP and polls whatever completes. */
+/* Post this thread's share on the common QP, and poll every completion. */
 static void *post_and_poll(void *number)
 {
 	for (int i = 0; i < ROUNDS; i++) {
@@ -124,7 +122,7 @@ static void one_qp_ex(void)
 	rt_close(dev);
 }
 
-/* Each has a pair of its own; only the device is common. */
+/* Each thread has a pair of its own; only the device is common. */
 static void *own_pair(void *number)
 {
 	struct rt_pair pair = rt_pair_open(dev, NULL);
@@ -151,7 +149,7 @@ static void own_pairs(void)
 	rt_close(dev);
 }
 
-/* Objects come and go in every thread. */
+/* Create and destroy objects in every thread. */
 static void *create_and_destroy(void *number)
 {
 	for (int i = 0; i < 20; i++) {
@@ -171,7 +169,7 @@ static void life_cycle(void)
 	rt_close(dev);
 }
 
-/* All post receives to one SRQ; every one is used once. */
+/* All threads post receives to one SRQ; each receive is used once. */
 static void *post_srq(void *number)
 {
 	for (int i = 0; i < ROUNDS; i++)
@@ -204,7 +202,7 @@ static void one_srq(void)
 	rt_close(dev);
 }
 
-/* The context opened and closed by all at once. */
+/* All threads open and close the context at once. */
 static void *open_close(void *number)
 {
 	for (int i = 0; i < 5; i++)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory windows of both types: bind, use, rebind, unbind; a key that is no longer bound opens
- * nothing. */
+/* Memory windows of both types: bind, use, rebind, unbind. A key that is no longer bound opens
+ * no memory. */
 #include "tests/lib/rt.h"
 
 #define OFFSET 1000 /* of the window in side b's region */
@@ -10,7 +10,7 @@
 struct windows {
 	struct rt_dev *dev;
 	struct rt_pair pair;
-	struct rt_buf region; /* side b's, may be bound to */
+	struct rt_buf region; /* region of side b to which windows are bound */
 	struct ibv_mw *mw;
 };
 
@@ -132,7 +132,7 @@ static void expect_outside(struct windows *w, int offset, int length)
 	CHECK_INT(w->region.p[offset], 0);
 }
 
-/* The window ends where it was bound to end, though the region goes on. */
+/* The window ends where it was bound to end, although the region continues. */
 static void outside(void)
 {
 	struct windows w = windows_open(IBV_MW_TYPE_1);
@@ -163,7 +163,7 @@ static void read_only(void)
 	windows_close(&w);
 }
 
-/* Says nothing of a window, and programs give it. */
+/* The flag has no meaning for a window, but programs set it. */
 static void local_write(void)
 {
 	struct windows w = windows_open(IBV_MW_TYPE_1);
@@ -174,7 +174,7 @@ static void local_write(void)
 	windows_close(&w);
 }
 
-/* Type 1 is bound again at will; the key before is dead. */
+/* Type 1 can be bound again at any time; the key before becomes invalid. */
 static void rebind(void)
 {
 	struct windows w = windows_open(IBV_MW_TYPE_1);
@@ -188,7 +188,7 @@ static void rebind(void)
 	windows_close(&w);
 }
 
-/* Neither the key that the window had nor the one that it has now opens anything. */
+/* Neither the window's former key nor its present one opens memory. */
 static void unbound(bool had)
 {
 	struct windows w = windows_open(IBV_MW_TYPE_1);
@@ -215,7 +215,7 @@ static void unbind_old(void)
 	unbound(true);
 }
 
-/* A region with a bound window stays. */
+/* A region with a bound window cannot be deregistered. */
 static void busy_region(void)
 {
 	struct windows w = windows_open(IBV_MW_TYPE_1);
@@ -239,7 +239,7 @@ static void freed(void)
 	windows_close(&w);
 }
 
-/* What ibv_bind_mw() refuses by itself. */
+/* Mistakes that ibv_bind_mw() itself refuses. */
 static void refused(void)
 {
 	struct windows w = windows_open(IBV_MW_TYPE_1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The null region: what is written to it is gone, what is read of it is zero, at any address. */
+/* The null region: writes to it are dropped, and reads return zero, at any address. */
 #include "tests/lib/rt.h"
 
 static struct ibv_mr *null_open(struct rt_dev *dev)
@@ -45,7 +45,7 @@ static void sends_zeros(void)
 	rt_close(dev);
 }
 
-/* Header and trailer count, the middle does not: what a null region is for. */
+/* Keep header and trailer and drop the middle, which is the purpose of a null region. */
 static void swallows(void)
 {
 	struct rt_options options = { .sge = 3 };
@@ -75,7 +75,7 @@ static void swallows(void)
 	rt_close(dev);
 }
 
-/* What was written to it is not read from it. */
+/* Written bytes are not read back. */
 static void forgets(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -94,14 +94,14 @@ static void forgets(void)
 	EXPECT(&pair.a, 2, IBV_WC_RDMA_WRITE);
 	CHECK(all_are(pair.b.buf.p, 5000, 0));
 	CHECK_OK(ibv_dereg_mr(null));
-	/* Its key is gone with it. */
+	/* Its key becomes invalid with the region. */
 	POST(&pair.a, &write);
 	EXPECT_STATUS(&pair.a, 2, IBV_WC_LOC_PROT_ERR);
 	rt_pair_close(&pair);
 	rt_close(dev);
 }
 
-/* Nobody else may use it: not a peer, and no queue pair of another protection domain. */
+/* Neither a peer nor a queue pair of another protection domain can use it. */
 static void protected(void)
 {
 	struct rt_dev *dev = rt_open();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Regions whose pages are found when they are used: not there at first, replaced, gone; and the
+/* Regions whose pages are looked up at each use: missing at first, replaced, unmapped; and the
  * whole address space. */
 #include <sys/mman.h>
 
@@ -47,7 +47,7 @@ static void write_arrives(struct rt_pair *pair, const uint8_t *at, uint32_t rkey
 	VERIFY(at, SIZE, seed);
 }
 
-/* Nothing can be read or written there when it is registered. */
+/* The memory is inaccessible when it is registered. */
 static void mapped_later(void)
 {
 	struct rt_dev *dev = odp_open(IBV_ODP_SUPPORT);
@@ -58,7 +58,7 @@ static void mapped_later(void)
 	CHECK(mr);
 	pages_at(p, PROT_READ | PROT_WRITE);
 	write_arrives(&pair, p, mr->rkey, 1);
-	/* Others in their place. */
+	/* Replace the pages. */
 	pages_at(p, PROT_READ | PROT_WRITE);
 	CHECK_INT(p[0], 0);
 	write_arrives(&pair, p, mr->rkey, 2);
@@ -70,7 +70,7 @@ static void mapped_later(void)
 	rt_close(dev);
 }
 
-/* The peer is told; this process lives. */
+/* The peer gets an error, and this process lives. */
 static void unmapped(void)
 {
 	struct rt_dev *dev = odp_open(IBV_ODP_SUPPORT);
@@ -81,7 +81,7 @@ static void unmapped(void)
 
 	CHECK(mr);
 	write_arrives(&pair, p, mr->rkey, 4);
-	pages_at(p, PROT_NONE); /* nothing else comes to this place */
+	pages_at(p, PROT_NONE); /* keeps the place occupied */
 	write_post(&pair, p, mr->rkey, 5);
 	wc = rt_wait(&pair.a);
 	CHECK(wc.status == IBV_WC_REM_OP_ERR || wc.status == IBV_WC_REM_ACCESS_ERR);
@@ -91,7 +91,7 @@ static void unmapped(void)
 	rt_close(dev);
 }
 
-/* One key for all memory, whether it was there or comes later. */
+/* One key for all memory, whether it is mapped already or later. */
 static void implicit(void)
 {
 	struct rt_dev *dev = odp_open(IBV_ODP_SUPPORT | IBV_ODP_SUPPORT_IMPLICIT);
@@ -104,7 +104,7 @@ static void implicit(void)
 
 	CHECK(all);
 	write_arrives(&pair, p, all->rkey, 6);
-	/* As source as well. */
+	/* As the source of a request too. */
 	sge.lkey = all->lkey;
 	rt_fill(from, SIZE, 7);
 	rt_recv(&pair.b, 3, 0, SIZE);
@@ -119,7 +119,7 @@ static void implicit(void)
 	rt_close(dev);
 }
 
-/* Without the flag memory that is not there is refused at once. */
+/* Without the flag, registering unmapped memory is refused at once. */
 static void pinned_is_checked(void)
 {
 	struct rt_dev *dev = odp_open(IBV_ODP_SUPPORT);
@@ -139,7 +139,7 @@ static bool is_there(void *page)
 	return vec & 1;
 }
 
-/* Advice brings pages in before they are used, and only those that a region has. */
+/* Advice maps pages before they are used, but only pages of a region. */
 static void advised(void)
 {
 	struct rt_dev *dev = odp_open(IBV_ODP_SUPPORT);
@@ -148,7 +148,7 @@ static void advised(void)
 	struct ibv_sge sge = { (uintptr_t)p, SIZE / 2, mr->lkey };
 	uint32_t now = IBV_ADVISE_MR_FLAG_FLUSH;
 
-	madvise(p, SIZE, MADV_NOHUGEPAGE); /* not more at once than was asked for */
+	madvise(p, SIZE, MADV_NOHUGEPAGE); /* no more at once than was asked for */
 	CHECK(!is_there(p));
 	CHECK_OK(ibv_advise_mr(dev->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, now, &sge, 1));
 	CHECK(!is_there(p));

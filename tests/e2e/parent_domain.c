@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Thread domains and parent domains: data moves in them, and their allocators give queues memory.
- */
+/* Thread domains and parent domains: data moves in them, and their allocators give memory to
+ * queues. */
 #include "tests/lib/rt.h"
 
-static int live, asked; /* allocations of ours, and calls */
+static int live, asked; /* own allocations that exist, and calls of the allocator */
 static enum {
 	OURS,
 	DEFAULT,
@@ -58,7 +58,7 @@ static struct ibv_pd *parent_open(struct rt_dev *dev, bool allocators, struct ib
 	return parent;
 }
 
-/* Data between two sides of which each object is in @parent. */
+/* Move data between two sides whose objects are all in @parent. */
 static void data_moves(struct rt_dev *dev, struct ibv_pd *parent, bool srq)
 {
 	struct rt_options options = { .srq = srq };
@@ -102,7 +102,7 @@ static void plain(void)
 	rt_close(dev);
 }
 
-/* Regions of the protection domain serve queues of the parent domain, and the reverse. */
+/* Regions of the protection domain serve queues of the parent domain, and the other way round. */
 static void mixed(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -134,7 +134,7 @@ static void mixed(void)
 	EXPECT(&pair.a, 1, IBV_WC_RDMA_WRITE);
 	VERIFY(plain_buf.p, 4096, 8);
 	rt_pair_close(&pair);
-	/* Nothing but queues holds a parent domain: what was registered with it stays. */
+	/* Only queues hold a parent domain: a region that was registered with it stays. */
 	CHECK_OK(ibv_dealloc_pd(parent));
 	CHECK_INT(ibv_dealloc_pd(pd), EBUSY);
 	rt_buf_free(&parent_buf);
@@ -208,7 +208,7 @@ static void shared_queue_grows(void)
 	rt_close(dev);
 }
 
-/* An allocator that has nothing, or nothing fit: no queue, and nothing is left. */
+/* An allocator without suitable memory: no queue is created, and no memory is left. */
 static void allocator_fails(void)
 {
 	struct rt_dev *dev = rt_open();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The two sides in two processes that know of each other only what a socket told them. */
+/* The two sides in two processes, which know of each other only what a socket told them. */
 #include <signal.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -27,7 +27,7 @@ static struct peer peer_open(int socket, const struct rt_options *options)
 	mine = rt_side_address(&p.side);
 	p.remote = rt_exchange(socket, &mine);
 	rt_side_connect(&p.side, &p.remote);
-	/* Nobody sends before both are ready. */
+	/* Send only after both are ready. */
 	rt_exchange(socket, &mine);
 	return p;
 }
@@ -72,7 +72,7 @@ static void expect(struct peer *p, int sent, int received)
 	}
 }
 
-/* One starts; the other answers with what it got. */
+/* One process starts; the other answers with the data that it got. */
 static void ping_pong(struct peer *p, bool first)
 {
 	rt_recv(&p->side, 2, 8192, LENGTH);
@@ -93,7 +93,7 @@ static void ping_pong(struct peer *p, bool first)
 	expect(p, !first, 0);
 }
 
-/* One writes into and reads from the other, which only waits. */
+/* One process writes to the other and reads from it; the other only waits. */
 static void one_sided(struct peer *p, bool first)
 {
 	struct ibv_sge from = rt_sge(&p->side, 0, LENGTH), to = rt_sge(&p->side, 8192, LENGTH);
@@ -115,19 +115,19 @@ static void one_sided(struct peer *p, bool first)
 		VERIFY(p->side.buf.p + ROUNDS - 1, LENGTH, ROUNDS - 1);
 }
 
-/* The next connection of the same queue pair has the same numbers. */
+/* Connect the same queue pair again with the same numbers. */
 static void connect_anew(struct peer *p)
 {
 	rt_qp_state(p->side.qp, IBV_QPS_RESET);
 	rt_side_init(&p->side);
-	/* What came before has a receive to go to, and must not. */
+	/* Earlier messages would find this receive, and must not. */
 	rt_recv(&p->side, 2, 8192, LENGTH);
 	rt_side_rtr(&p->side, &p->remote);
 	rt_side_rts(&p->side);
 }
 
-/* @messages are sent to a process that stands still, and their connection is over before it goes
- * on: they are not of the next one. */
+/* @messages are sent to a stopped process, and their connection ends before it continues: they
+ * must not arrive in the next connection. */
 static void reconnected_after(struct peer *p, bool first, int rounds, int messages)
 {
 	char go = 0;
@@ -228,7 +228,7 @@ static void uc_reconnected(void)
 	run(&uc, reconnected);
 }
 
-/* As many as the way to the process holds. */
+/* As many messages as the path to the process holds. */
 static void uc_reconnected_flooded(void)
 {
 	static const struct rt_options uc = { .type = IBV_QPT_UC };
@@ -236,7 +236,7 @@ static void uc_reconnected_flooded(void)
 	run(&uc, reconnected_flooded);
 }
 
-/* A peer that dies without a word: the survivor's send fails after its retries. */
+/* A peer is killed: the survivor's send fails after its retries. */
 static void dead_peer(void)
 {
 	static const struct rt_options impatient = { .retry_cnt = 1, .timeout = 10 };
@@ -258,7 +258,8 @@ static void dead_peer(void)
 	rt_close(p.dev);
 }
 
-/* Opened by root, used by an ordinary user: as a server does that gives up its privileges. */
+/* The device is opened by root and used by an ordinary user, as by a server that drops its
+ * privileges. */
 static void changed_user(void)
 {
 	struct rt_dev *dev = rt_open();

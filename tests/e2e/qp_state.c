@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The states of a queue pair: every legal transition and what it set; and every pair of states with
- * many attribute masks, where the library must answer as the kernel does when it is asked directly.
- */
+/* The states of a queue pair: every legal transition with the attributes it sets. Every pair of
+ * states is tried with many attribute masks, and the library must answer as the kernel does if
+ * it is called directly. */
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/ib_user_verbs.h>
 #include <rdma/rdma_user_ioctl.h>
@@ -26,7 +25,7 @@
 #define RC_RTS \
 	(RTS_MASK | IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC)
 
-/* The attributes that the way up needs, by QP type and the state to reach. */
+/* The attributes that each transition needs, by QP type and new state. */
 static const int required[][ERR + 1] = {
 	[IBV_QPT_RC] = { [RESET] = IBV_QP_STATE,
 			 [INIT] = INIT_MASK | IBV_QP_ACCESS_FLAGS,
@@ -53,7 +52,7 @@ static const int required[][ERR + 1] = {
 
 static const enum ibv_qp_type types[] = { IBV_QPT_RC, IBV_QPT_UC, IBV_QPT_UD };
 
-/* Good values for everything; which of them count is the mask's business. */
+/* Return valid values for all attributes; the mask decides which are used. */
 static struct ibv_qp_attr attributes(const struct rt_side *side, enum ibv_qp_state from,
 				     enum ibv_qp_state to)
 {
@@ -90,7 +89,7 @@ static struct ibv_qp_attr attributes(const struct rt_side *side, enum ibv_qp_sta
 	};
 }
 
-/* ---- the kernel, asked past the library ---- */
+/* ---- the kernel, called without the library ---- */
 
 static uint32_t driver_id;
 
@@ -121,7 +120,7 @@ static int raw_write(struct ibv_context *ctx, uint32_t command, const void *in, 
 	return ioctl(ctx->cmd_fd, RDMA_VERBS_IOCTL, &cmd.hdr) ? errno : 0;
 }
 
-/* The kernel wants its driver's number in each command: found by trying. */
+/* Find the driver number by trying, because the kernel needs it in each command. */
 static void raw_find_driver(struct ibv_context *ctx)
 {
 	for (driver_id = 0; driver_id < 64; driver_id++) {
@@ -222,7 +221,8 @@ static enum ibv_qp_state query(struct ibv_qp *qp)
 	return attr.qp_state;
 }
 
-/* In SQD the kernel refuses most until its send queue is empty; some never say that it is. */
+/* In SQD the kernel refuses most changes until the send queue is empty; some devices never
+ * report that. */
 static void wait_drained(const struct rt_side *side)
 {
 	for (int i = 0; i < 20; i++) {
@@ -236,7 +236,8 @@ static void wait_drained(const struct rt_side *side)
 	}
 }
 
-/* By way of RESET, whatever the state is. A queue that is being drained gets there only by ERR. */
+/* Move to @state through RESET, whatever the state is. A queue that is being drained gets there
+ * only through ERR. */
 static void take_to(const struct rt_side *side, modify_fn modify, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr reset = { .qp_state = RESET }, error = { .qp_state = ERR };
@@ -255,7 +256,7 @@ static void take_to(const struct rt_side *side, modify_fn modify, enum ibv_qp_st
 
 /* ---- cases ---- */
 
-/* What a way goes through; ends with the first RESET. */
+/* The states of a way; ends with the first RESET. */
 static const enum ibv_qp_state ways[][8] = {
 	{ INIT, INIT, RTR, RTS, RTS, RESET },
 	{ INIT, RTR, RTS, SQD, RTS, SQD, SQD, RESET },
@@ -275,7 +276,7 @@ static void walk(const struct rt_side *side, const enum ibv_qp_state *way)
 	for (int i = 0;; i++) {
 		enum ibv_qp_state to = way[i];
 		struct ibv_qp_attr attr = attributes(side, from, to);
-		/* Back up from SQD, and from a state to itself, no attributes are needed. */
+		/* No attributes are needed from SQD back up, and from a state to itself. */
 		bool bare = from == SQD || (from == to && to != INIT);
 		int mask = bare ? IBV_QP_STATE : required[side->qp->qp_type][to];
 		int r;
@@ -314,7 +315,7 @@ static void legal(void)
 	rt_close(dev);
 }
 
-/* What was set is what is reported. */
+/* A query returns the attributes that were set. */
 static void query_back(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -358,7 +359,7 @@ static void compare(const struct rt_side *lib, const struct rt_side *raw, enum i
 	int lib_r = lib_modify(lib, &lib_attr, mask), raw_r = raw_modify(raw, &raw_attr, mask);
 	enum ibv_qp_state expected = lib_r || !(mask & IBV_QP_STATE) ? from : to;
 
-	/* Some kernels take any attribute in any state while the state is not to change. */
+	/* Some kernels accept any attribute in any state if the state does not change. */
 	bool stricter = !(mask & IBV_QP_STATE) && lib_r == EINVAL && !raw_r;
 
 	if (lib_r != raw_r && !stricter) {
@@ -374,7 +375,7 @@ static void compare(const struct rt_side *lib, const struct rt_side *raw, enum i
 		take_to(raw, raw_modify, from);
 }
 
-/* The mask that fits the target state, with each bit flipped in turn. */
+/* Try the mask that fits the target state, with each bit flipped in turn. */
 static void brute_force(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -408,7 +409,7 @@ static void brute_force(void)
 	rt_close(dev);
 }
 
-/* The same for devices without a kernel: what the specification forbids must fail. */
+/* The same for devices without a kernel: transitions that the specification forbids must fail. */
 static void illegal(void)
 {
 	static const enum ibv_qp_state never[][2] = {
@@ -435,7 +436,7 @@ static void illegal(void)
 	rt_close(dev);
 }
 
-/* Every attribute that is needed is missed. */
+/* Leaving out any needed attribute fails. */
 static void missing(void)
 {
 	struct rt_dev *dev = rt_open();

@@ -203,7 +203,7 @@ static void loopback(void)
 	rt_close(dev);
 }
 
-/* A queue pair may lack the queue that it has no use for. */
+/* A queue pair may be created without a queue that it does not use. */
 static void one_way(void)
 {
 	struct rt_options sender = { .recv_wr = RT_NONE }, receiver = { .send_wr = RT_NONE };

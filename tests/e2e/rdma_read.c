@@ -73,7 +73,7 @@ static void outstanding_16(void)
 	outstanding(16);
 }
 
-/* The fenced send waits for the read before it and so carries what was read. */
+/* The fenced send waits for the read before it, and therefore carries the data that was read. */
 static void fence(void)
 {
 	struct rt_dev *dev = rt_open();

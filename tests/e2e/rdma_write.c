@@ -81,7 +81,7 @@ static void immediate(void)
 	rt_close(dev);
 }
 
-/* Writes with immediate data keep their order with what is before them, however each travels. */
+/* Writes with immediate data keep their order with earlier requests, whichever path each takes. */
 static void overlapping(void)
 {
 	static const uint32_t lengths[] = { 100, 40000, 1000, 65536, 32768, 7 };
@@ -114,7 +114,7 @@ static void overlapping(void)
 	rt_close(dev);
 }
 
-/* A large one whose receive comes late. */
+/* A long write whose receive comes late. */
 static void late_receive(void)
 {
 	struct rt_options options = { .size = 1 << 18 };

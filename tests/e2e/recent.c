@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Calls of the versions 1.15 to 1.18, and moderation: each works, or says that the device has it
- * not. */
+/* Calls of the versions 1.15 to 1.18, and moderation: each works or reports that the device does
+ * not support it. */
 #include "tests/lib/rt.h"
 
-/* @p, registered as @mr, is written to side b and arrives. */
+/* Check that @p, registered as @mr, is written to side b and arrives. */
 static void data_arrives(struct rt_pair *pair, uint8_t *p, struct ibv_mr *mr, uint32_t length)
 {
 	struct ibv_sge sge = { (uintptr_t)p, length, mr->lkey };

@@ -13,7 +13,7 @@ static void complete(struct rt_pair *pair, uint64_t from, uint64_t to)
 	}
 }
 
-/* The same, and the completions are in the queue: each of them raises an event. */
+/* The same, but the completions stay in the queue: each of them raises an event. */
 static void fill(struct rt_pair *pair, int from, int to)
 {
 	for (int i = from; i < to; i++) {
@@ -73,7 +73,7 @@ static void shrink(void)
 	rt_close(dev);
 }
 
-/* What is in the queue must fit; a refused resize changes nothing. */
+/* The completions in the queue must fit, and a refused resize changes nothing. */
 static void too_small(void)
 {
 	struct rt_options options = { .cqe = 200, .send_wr = 64, .channel = true };
@@ -89,7 +89,7 @@ static void too_small(void)
 	rt_close(dev);
 }
 
-/* However many the device has rounded the size up to: what was asked for counts, and nothing is
+/* The requested size counts, however far the device has rounded it up, and no completion is
  * lost. */
 static void below_waiting(void)
 {
@@ -130,7 +130,7 @@ static void out_of_range(void)
 	rt_close(dev);
 }
 
-/* Again and again while completions come in. */
+/* Resize many times while completions arrive. */
 static void under_load(void)
 {
 	struct rt_dev *dev = rt_open();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Streams over RDMA: what sockets programs expect of a stream, and of a peer that is rude. */
+/* Streams over RDMA: the properties that programs expect of a stream, and peers that break the
+ * protocol. */
 #include <fcntl.h>
 #include <limits.h>
 #include <poll.h>
@@ -145,7 +146,7 @@ static void both_directions(void)
 	rt_child_finish(&child);
 }
 
-/* The end of one direction leaves the other; and a close delivers what was sent before. */
+/* Shutting down one direction keeps the other, and a close delivers earlier data. */
 static void half_close(void)
 {
 	struct rt_child child;
@@ -184,7 +185,7 @@ static void killed_peer(void)
 
 	CHECK_INT(rrecv(fd, &byte, 1, 0), 1);
 	rt_child_kill(&child);
-	/* The end, or an error: but not for ever. */
+	/* The call ends with the end of the stream or an error, not never. */
 	CHECK(rrecv(fd, &byte, 1, 0) <= 0);
 	CHECK_OK(rclose(fd));
 }
@@ -203,7 +204,7 @@ static void refused(void)
 	CHECK_INT(rconnect(fd, (struct sockaddr *)&address, rt_rs_size(&address)), -1);
 	CHECK_INT(errno, ECONNREFUSED);
 	CHECK_OK(rgetsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size));
-	CHECK_INT(error, 0); /* it was told already */
+	CHECK_INT(error, 0); /* the error was reported already */
 	CHECK_OK(rclose(fd));
 }
 
@@ -250,7 +251,7 @@ static void nonblocking(void)
 		full = true;
 		await(fd, POLLOUT);
 	}
-	CHECK(full); /* nobody read, so it had to be full once */
+	CHECK(full); /* the peer did not read, so that the buffers were full once */
 	CHECK_OK(rclose(fd));
 	rt_child_finish(&child);
 }
@@ -317,13 +318,13 @@ static void wrong_calls(void)
 	CHECK_INT(errno, EPROTONOSUPPORT);
 }
 
-/* ---- a peer that is rude ---- */
+/* ---- a peer that breaks the protocol ---- */
 
 struct rude {
 	uint16_t port;
 	uint32_t imm;	    /* of a message that it sends */
-	unsigned int again; /* so often */
-	bool goes_on;	    /* and one of a disconnect behind it */
+	unsigned int again; /* number of messages */
+	bool goes_on;	    /* send a disconnect behind them */
 	uint8_t version;    /* in the data of its connection */
 	bool rejected;
 };
@@ -333,7 +334,7 @@ static bool is_iwarp(const struct rdma_cm_id *id)
 	return id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 }
 
-/* A message of no data. iWARP has no immediates: there it is a send of the word. */
+/* Send a message without data. iWARP has no immediate data: send the word as data there. */
 static void rude_post(struct rdma_cm_id *id, uint32_t imm)
 {
 	struct ibv_sge sge = { .addr = (uintptr_t)&imm, .length = sizeof(imm) };
@@ -352,7 +353,7 @@ static void rude_post(struct rdma_cm_id *id, uint32_t imm)
 	CHECK_OK(ibv_post_send(id->qp, &wr, &bad));
 }
 
-/* The queue has room for one message. */
+/* Wait for a completion, because the queue has room for one message. */
 static void rude_go_on(struct rdma_cm_id *id, uint32_t imm)
 {
 	struct ibv_wc wc;
@@ -366,7 +367,8 @@ static void rude_go_on(struct rdma_cm_id *id, uint32_t imm)
 	rude_post(id, imm);
 }
 
-/* It is no socket over RDMA that asks; the kernel's iWARP does not say the reason. */
+/* Expect a rejection, because the peer is no RDMA socket; the kernel's iWARP does not report the
+ * reason. */
 static void rude_rejected(struct rdma_cm_id *id)
 {
 	struct rdma_cm_event *event;
@@ -377,7 +379,8 @@ static void rude_rejected(struct rdma_cm_id *id)
 	CHECK_OK(rdma_ack_cm_event(event));
 }
 
-/* The other side may end before it has seen the last message of the handshake: a rejection then. */
+/* End the connection. The other side may end before it has seen the last message of the
+ * handshake: then a rejection comes. */
 static void rude_end(struct rdma_event_channel *events)
 {
 	struct rdma_cm_event *event;
@@ -401,7 +404,7 @@ static void *rude_client(void *arg)
 	};
 	unsigned int again = rude->again;
 
-	/* One more message than there are receives ends a connection of iWARP. */
+	/* On iWARP one message more than there are receives ends the connection. */
 	if (is_iwarp(id) && again > 100)
 		again = 100;
 	CHECK_OK(rdma_connect(id, &param));
@@ -446,7 +449,7 @@ static void rude_message(uint32_t imm, bool goes_on, int error)
 	rude_messages((struct rude){ .imm = imm, .goes_on = goes_on, .version = 1 }, error);
 }
 
-/* More bytes than it was granted: nothing behind the buffer is read. */
+/* The peer claims more bytes than were granted: no byte behind the buffer is read. */
 static void rude_length(void)
 {
 	rude_message(0x1fffffff, false, EPROTO);
@@ -457,7 +460,7 @@ static void rude_disconnect(void)
 	rude_message(7u << 29, false, 0);
 }
 
-/* Messages out of turn, and such as nobody knows, do no harm: what comes behind them is seen. */
+/* Unexpected and unknown messages do no harm, and later messages are received. */
 static void rude_words(void)
 {
 	static const uint32_t words[] = {
@@ -473,8 +476,7 @@ static void rude_words(void)
 		rude_message(words[i], true, 0);
 }
 
-/* More messages than it was told of, of nothing, to one who does not read; and the same of credits.
- */
+/* More empty messages, or more credits, than allowed, to a socket that does not read. */
 static void rude_flood(void)
 {
 	rude_messages((struct rude){ .again = 1000, .goes_on = true, .version = 1 }, 0);
@@ -483,7 +485,7 @@ static void rude_flood(void)
 		0);
 }
 
-/* Setting one takes none of the others away. */
+/* Setting one option keeps the others. */
 static void options_kept(void)
 {
 	static const struct {
@@ -506,7 +508,8 @@ static void options_kept(void)
 	CHECK_OK(rclose(fd));
 }
 
-/* Twice what is asked for, as with TCP and as the distribution's library has it, within bounds. */
+/* Buffers are twice as large as requested, as with TCP and in the distribution's library, within
+ * bounds. */
 static void buffers_doubled(void)
 {
 	static const struct {
@@ -533,7 +536,7 @@ struct polite {
 	uint16_t port;
 };
 
-/* Comes when the other one was refused. */
+/* Connect after the other client was refused. */
 static void *polite_client(void *arg)
 {
 	struct polite *polite = arg;
@@ -542,7 +545,7 @@ static void *polite_client(void *arg)
 	return peek_writer(&polite->port);
 }
 
-/* A program that is no socket is refused, and the next one is served. */
+/* A program that is no RDMA socket is refused, and the next client is served. */
 static void rude_data(void)
 {
 	struct rude rude = { .version = 9, .rejected = true };

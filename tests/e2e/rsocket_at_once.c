@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Streams over RDMA whose two ends shut down at the same time: each learns of the other's end. The
- * window is short, so each case is repeated many times.
- */
+/* Streams over RDMA whose two ends shut down at the same time: each learns of the other's end.
+ * The window is short, so that each case is repeated many times. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -59,7 +57,7 @@ static void delay(unsigned int turns)
 		;
 }
 
-/* ---- both, at some moment ---- */
+/* ---- both ends, at a random moment ---- */
 
 static void *server_ends(void *arg)
 {
@@ -112,7 +110,7 @@ static void twice(void)
 	CHECK_OK(rclose(pair.listener));
 }
 
-/* ---- data, the end and the close of one, beside the end of the other ---- */
+/* ---- data, shutdown and close of one end, beside the shutdown of the other ---- */
 
 static void *client_closes(void *arg)
 {

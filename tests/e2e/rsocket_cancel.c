@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Threads that are cancelled in a call of a socket: asleep, they end there, and the socket goes on
- * as if they had never been; elsewhere the call ends first.
- */
+/* Threads that are cancelled in a call of a socket. A sleeping thread ends in the call, and the
+ * socket is unaffected. Otherwise the call finishes first. */
 #include <poll.h>
 #include <pthread.h>
 
@@ -55,7 +53,7 @@ static void byte_pass(void)
 	CHECK_INT(byte, 'x');
 }
 
-/* ---- calls that sleep, and never return here ---- */
+/* ---- calls that sleep and do not return in these cases ---- */
 
 static void *receive(void *arg)
 {
@@ -116,7 +114,7 @@ static void *poller_wait(void *arg)
 	return NULL;
 }
 
-/* Two of them: one sleeps for the socket, the other for the one. */
+/* Cancel two threads: one sleeps for the socket, the other for the first thread. */
 static void cancel_in(void *(*call)(void *))
 {
 	pthread_t threads[2];
@@ -162,7 +160,7 @@ static void in_send(void)
 	streams_open();
 	cancel_in(send_all);
 	byte_pass();
-	/* and the direction that was full goes on when there is room */
+	/* and the direction that was full continues as soon as there is room */
 	while (rsend(ends[0], "x", 1, MSG_DONTWAIT) < 0) {
 		CHECK_INT(errno, EAGAIN);
 		rrecv(ends[1], bytes, sizeof(bytes), MSG_DONTWAIT);
@@ -224,9 +222,9 @@ static void in_epoll(void)
 	CHECK_OK(rclose(listening));
 }
 
-/* ---- calls that need not sleep: the thread ends behind them ---- */
+/* ---- calls that need not sleep: the thread ends after them ---- */
 
-/* A device that is not as fast has no room for it just now. */
+/* Send a byte. A slower device may have no room at this moment. */
 static void byte_try(int fd)
 {
 	if (rsend(fd, "x", 1, MSG_DONTWAIT) < 0)
@@ -282,7 +280,7 @@ static void elsewhere(void)
 	CHECK_OK(rclose(listening));
 }
 
-/* What a cancelled thread held is given back. */
+/* Resources that a cancelled thread held are freed. */
 static void no_leak(void)
 {
 	struct rt_use before;

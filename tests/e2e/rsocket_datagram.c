@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Datagrams over RDMA: what programs expect of UDP. Peers that are rude: rsocket_stranger. */
+/* Datagrams over RDMA: the properties that programs expect of UDP. Peers that break the
+ * protocol: rsocket_stranger. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
@@ -22,7 +23,7 @@ static struct sockaddr *any(struct sockaddr_storage *name)
 	return (struct sockaddr *)name;
 }
 
-/* A socket at the device's address, and its name. */
+/* Open a socket at the device's address; return it and its name. */
 static int socket_at(uint16_t port, struct sockaddr_storage *ret_name)
 {
 	struct sockaddr_storage name = rt_cm_address(port);
@@ -76,7 +77,7 @@ static size_t payload_max(const struct sockaddr_storage *name)
 
 /* ---- the other process ---- */
 
-/* Is told which port it has, 0 for any. */
+/* Echo datagrams at the given port, 0 for any. */
 static void echo(int socket, int arg)
 {
 	static uint8_t bytes[ROOM];
@@ -104,7 +105,7 @@ static uint16_t echo_start(struct rt_child *child, uint16_t port)
 	return rt_hear(child->socket);
 }
 
-/* One that may get lost. */
+/* Send a datagram, which may get lost, and wait for its answer. */
 static void ask(int fd, size_t size, uint32_t number)
 {
 	static uint8_t bytes[ROOM], answer[ROOM];
@@ -118,17 +119,17 @@ static void ask(int fd, size_t size, uint32_t number)
 			n = rrecv(fd, answer, sizeof(answer), MSG_DONTWAIT);
 			if (n == (ssize_t)size && !memcmp(bytes, answer, size))
 				return;
-			CHECK(n >= 0 || errno == EAGAIN); /* of one before */
+			CHECK(n >= 0 || errno == EAGAIN); /* answer to an earlier one */
 		}
 	}
 }
 
-/* As long as it takes: a datagram may get lost. */
+/* Repeat until the child ends, because a datagram may get lost. */
 static void quit(int fd, struct rt_child *child)
 {
 	struct pollfd p = { .fd = child->socket, .events = POLLIN };
 
-	do /* who has heard it may be gone by now */
+	do /* the child may have heard it and gone */
 		CHECK(rsend(fd, "quit", 4, 0) == 4 || errno == ECONNREFUSED);
 	while (poll(&p, 1, 200) == 0);
 	CHECK_OK(rclose(fd));
@@ -164,7 +165,7 @@ static void all_sizes(void)
 	quit(fd, &child);
 }
 
-/* Who comes after at the same port is another queue pair. */
+/* A successor at the same port has another queue pair. */
 static void restarted_peer(void)
 {
 	struct rt_child child = rt_child_start(echo, 0), next = rt_child_start(echo, 0);
@@ -195,7 +196,7 @@ static void names(void)
 		CHECK_INT(rrecvfrom(b, &byte, 1, 0, any(&from), &size), 1);
 		CHECK_INT(size, rt_rs_size(&from));
 		CHECK(!memcmp(&from, &a_name, size));
-		/* and back, to whom it came from */
+		/* and back to the sender */
 		put_to(b, &from, "y");
 		CHECK_INT(rrecv(a, &byte, 1, 0), 1);
 	}
@@ -203,7 +204,7 @@ static void names(void)
 	CHECK_OK(rclose(b));
 }
 
-/* A socket of every address is spoken to at one of them, and answers from there. */
+/* A socket of every address gets messages at one of them and answers from there. */
 static void wildcard(void)
 {
 	struct sockaddr_storage name = rt_cm_address(0), bound = { .ss_family = name.ss_family };
@@ -228,7 +229,7 @@ static void wildcard(void)
 	CHECK_OK(rclose(b));
 }
 
-/* The socket of IPv6 that takes IPv4, too. */
+/* An IPv6 socket that also accepts IPv4. */
 static void both_families(void)
 {
 	struct sockaddr_storage name = rt_cm_address(0), from;
@@ -255,7 +256,7 @@ static void both_families(void)
 	CHECK_OK(rclose(b));
 }
 
-/* A datagram is one, however it is read. */
+/* A datagram keeps its boundaries, however it is read. */
 static void boundaries(void)
 {
 	struct sockaddr_storage a_name, b_name;
@@ -270,7 +271,7 @@ static void boundaries(void)
 	for (int i = 0; i < 10; i++) {
 		put_to(a, &b_name, "abcdefg");
 		CHECK_INT(rrecv(b, bytes, 3, MSG_PEEK), 3);
-		put_to(a, &b_name, "hi"); /* it might have overtaken the other */
+		put_to(a, &b_name, "hi"); /* it must not overtake the other */
 		CHECK_INT(rrecv(b, bytes, 3, MSG_PEEK | MSG_TRUNC), 7);
 		CHECK_OK(rioctl(b, FIONREAD, &value));
 		CHECK_INT(value, 7);
@@ -282,7 +283,7 @@ static void boundaries(void)
 		CHECK(!memcmp(&from, &a_name, msg.msg_namelen));
 		expect(b, "hi");
 	}
-	/* And one of several pieces. */
+	/* A datagram of several pieces. */
 	memcpy(bytes, "vector", 6);
 	msg = (struct msghdr){ .msg_name = &b_name,
 			       .msg_namelen = rt_rs_size(&b_name),
@@ -362,7 +363,7 @@ static void in_epoll(void)
 	CHECK_OK(rclose(epfd));
 }
 
-/* A socket with a peer hears that one only, and may have another one. */
+/* A socket with a peer receives from that peer only, and may get another peer. */
 static void peers(void)
 {
 	struct sockaddr_storage names[3], none = { .ss_family = AF_UNSPEC };
@@ -371,7 +372,7 @@ static void peers(void)
 
 	for (int i = 0; i < 3; i++)
 		fds[i] = socket_any(&names[i]);
-	for (int i = 0; i < 20; i++) { /* until the stranger knows the way by RDMA, too */
+	for (int i = 0; i < 20; i++) { /* until the stranger knows the RDMA path too */
 		put_to(fds[2], &names[0], "acquaintance");
 		expect(fds[0], "acquaintance");
 	}
@@ -413,7 +414,7 @@ static void shut_down(void)
 
 	CHECK_OK(rconnect(a, any(&b_name), rt_rs_size(&b_name)));
 	CHECK_OK(pthread_create(&thread, NULL, late_shutdown, &a));
-	CHECK_INT(rrecv(a, &byte, 1, 0), 0); /* it waited */
+	CHECK_INT(rrecv(a, &byte, 1, 0), 0); /* it had waited in the socket */
 	CHECK_OK(pthread_join(thread, NULL));
 	CHECK_INT(rsend(a, "x", 1, 0), 1);
 	expect(b, "x");
@@ -428,7 +429,7 @@ static void shut_down(void)
 	CHECK_OK(rclose(b));
 }
 
-/* The network says that nobody is there. */
+/* The network reports that no socket is there. */
 static void nobody_there(void)
 {
 	struct sockaddr_storage name;
@@ -446,7 +447,7 @@ static void nobody_there(void)
 	CHECK_OK(rclose(fd));
 }
 
-/* Who does not read loses datagrams, and holds up nobody. */
+/* A socket that is not read loses datagrams, and delays no other socket. */
 static void flood(void)
 {
 	struct sockaddr_storage a_name, b_name;
@@ -542,7 +543,7 @@ static void threads(void)
 		CHECK_OK(rclose(crowd.fds[i]));
 }
 
-/* ---- what is not, and what is kept ---- */
+/* ---- unsupported calls, and limits ---- */
 
 #define FAILS(call, number)                 \
 	do {                                \
@@ -610,7 +611,7 @@ static void options(void)
 	CHECK_OK(rclose(fd));
 }
 
-/* What is opened is closed. */
+/* All resources are freed. */
 static void no_leak(void)
 {
 	struct sockaddr_storage a_name, b_name;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A peer that sends as soon as it may, and says late that it is ready: what comes between belongs
- * to the connection that is made then, and no receive is lost by it.
- */
+/* A peer that sends as soon as it can, and reports late that it is ready. Messages in between
+ * belong to the new connection, and no receive is lost. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <pthread.h>
@@ -21,7 +19,7 @@ struct early {
 	struct rdma_cm_id *id;
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
-	unsigned int told; /* so many messages the socket says that it takes */
+	unsigned int told; /* number of messages that the socket accepts */
 };
 
 static void qp_move(struct early *e, enum ibv_qp_state state)
@@ -35,7 +33,7 @@ static void qp_move(struct early *e, enum ibv_qp_state state)
 	CHECK_OK(ibv_modify_qp(e->qp, &attr, mask));
 }
 
-/* Its queue pair is its own, so that the manager waits for rdma_establish(). */
+/* Connect with an own queue pair, so that the manager waits for rdma_establish(). */
 static void early_connect(struct early *e)
 {
 	uint8_t data[40] = { 1, 0, 0, 16, [23] = 2, [39] = 1 };
@@ -66,7 +64,7 @@ static void early_connect(struct early *e)
 	answer = event->param.conn.private_data;
 	e->told = answer[2] << 8 | answer[3];
 	CHECK_OK(rdma_ack_cm_event(event));
-	qp_move(e, IBV_QPS_INIT); /* only now it is known what the peer may do */
+	qp_move(e, IBV_QPS_INIT); /* only now the peer's capabilities are known */
 	qp_move(e, IBV_QPS_RTR);
 	qp_move(e, IBV_QPS_RTS);
 }
@@ -98,14 +96,15 @@ static void message(struct early *e, uint32_t imm)
 	CHECK_INT(wc.status, IBV_WC_SUCCESS);
 }
 
-/* As many messages as the socket takes, twice: before it knows of the connection, and behind. */
+/* Send as many messages as the socket accepts, twice: before the socket knows of the connection,
+ * and after. */
 static void *early_client(void *arg)
 {
 	struct early *e = arg;
 
 	early_connect(e);
 	CHECK(e->told);
-	/* One by one, so that who waits is woken by each. */
+	/* One by one, so that each message wakes a waiting thread. */
 	for (unsigned int i = 0; i < e->told; i++) {
 		message(e, 0);
 		usleep(1000);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How streams over RDMA end: by half, in the middle of something, by a kill, by another thread. */
+/* The end of streams over RDMA: of one direction, during a transfer, by a kill, by another
+ * thread. */
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,14 +15,14 @@
 #define PIECE	 50000
 #define TOTAL	 (3u << 20) /* more than all buffers of a connection hold */
 #define LONG_MS	 60000
-#define QUIET_MS 500 /* what a peer will acknowledge it has acknowledged */
+#define QUIET_MS 500 /* time in which a peer acknowledges everything */
 
 static uint8_t byte_at(size_t i)
 {
 	return i * 2654435761u >> 11;
 }
 
-/* Up to @total bytes, or until it fails. Return: how many went. */
+/* Send up to @total bytes, or until a failure. Return the number of bytes sent. */
 static size_t pattern_send(int fd, size_t total)
 {
 	static __thread uint8_t bytes[PIECE];
@@ -41,7 +42,7 @@ static size_t pattern_send(int fd, size_t total)
 	return sent;
 }
 
-/* Up to @total bytes, or until the end or an error. Return: how many came. */
+/* Receive up to @total bytes, or until the end or an error. Return the number of bytes received. */
 static size_t pattern_receive(int fd, size_t total)
 {
 	static __thread uint8_t bytes[PIECE];
@@ -75,7 +76,7 @@ static void expect_no_send(int fd)
 	CHECK_INT(errno, EPIPE);
 }
 
-/* Return: how many bytes fit now. */
+/* Fill the free room. Return the number of bytes that fit now. */
 static size_t fill_some(int fd, size_t sent)
 {
 	static uint8_t bytes[PIECE];
@@ -94,10 +95,8 @@ static size_t fill_some(int fd, size_t sent)
 	return sent - before;
 }
 
-/*
- * Until nothing more fits, also when what is on its way has arrived, which makes room in the send
- * buffer. Return: how many bytes did.
- */
+/* Send until no more bytes fit, also after bytes on their way have arrived, which makes room in
+ * the send buffer. Return the number of bytes sent. */
 static size_t fill(int fd)
 {
 	struct pollfd p = { .fd = fd, .events = POLLOUT };
@@ -115,7 +114,7 @@ enum role {
 	ROLE_SINK,	 /* reads a little, and closes when it is told */
 	ROLE_DEAF,	 /* never reads; waits for its end */
 	ROLE_FULL,	 /* sends until nothing more fits, and waits for its end */
-	ROLE_STOPPED,	 /* speaks, and stops */
+	ROLE_STOPPED,	 /* sends something and stops */
 	ROLE_ENDS_FIRST, /* ends its direction, then takes TOTAL */
 	ROLE_ENDS_LAST,	 /* takes TOTAL and the end, then sends TOTAL */
 	ROLE_EXITS,	 /* sends TOTAL, and exits with all open */
@@ -134,7 +133,7 @@ static void role_play(int socket, int fd, int role)
 		for (;;)
 			pause();
 	case ROLE_FULL:
-		CHECK_INT(rpoll(&p, 1, LONG_MS), 1); /* accepted, it may still be on its way */
+		CHECK_INT(rpoll(&p, 1, LONG_MS), 1); /* data may still be on its way */
 		CHECK(fill(fd) > 0);
 		rt_tell(socket, 1);
 		for (;;)
@@ -182,7 +181,7 @@ static int connected(enum role role, struct rt_child *ret_child)
 	return rt_rs_client(rt_hear(ret_child->socket));
 }
 
-/* ---- by half ---- */
+/* ---- one direction ---- */
 
 static void peer_ends_first(void)
 {
@@ -215,7 +214,7 @@ static void peer_ends_last(void)
 	rt_child_finish(&child);
 }
 
-/* ---- in the middle of something ---- */
+/* ---- during a transfer ---- */
 
 static void *endless_sender(void *arg)
 {
@@ -226,7 +225,7 @@ static void *endless_sender(void *arg)
 	return NULL;
 }
 
-/* A sender that has no room, or some, hears that its peer closed. */
+/* A sender, with or without room, learns that its peer closed. */
 static void closed_while_sending(void)
 {
 	struct rt_child child;
@@ -267,10 +266,8 @@ static void deaf_peer_killed(void)
 	CHECK_OK(rclose(fd));
 }
 
-/*
- * A receiver that reads late gets what came before the sender was killed, and then an error: what
- * was sent last may lack.
- */
+/* A receiver that reads late gets the bytes sent before the sender was killed, and then an
+ * error. The last bytes may be missing. */
 static void full_peer_killed(void)
 {
 	struct rt_child child;
@@ -284,13 +281,13 @@ static void full_peer_killed(void)
 	errno = 0;
 	CHECK(pattern_receive(fd, SIZE_MAX) > 0);
 	CHECK_INT(errno, ECONNRESET);
-	CHECK_INT(rrecv(fd, &byte, 1, 0), 0); /* the error is told once */
+	CHECK_INT(rrecv(fd, &byte, 1, 0), 0); /* the error is reported once */
 	CHECK_INT(rsend(fd, "x", 1, MSG_NOSIGNAL), -1);
 	CHECK_INT(errno, EPIPE);
 	CHECK_OK(rclose(fd));
 }
 
-/* As the kernel's: a process that exits leaves streams that end in order. */
+/* As with the kernel: the streams of a process that exits end in order. */
 static void exited_peer(void)
 {
 	struct rt_child child;
@@ -302,7 +299,7 @@ static void exited_peer(void)
 	rt_child_finish(&child);
 }
 
-/* Close while the peer has no room for more: what it took so far it has. */
+/* Close while the peer has no room: the bytes that it took so far arrive. */
 static void *late_reader(void *arg)
 {
 	int fd = *(int *)arg;
@@ -383,7 +380,7 @@ static void *accepter(void *arg)
 	return NULL;
 }
 
-/* Threads that wait for a socket hear that another one ends it. */
+/* If a thread shuts a socket down, threads that wait for it learn that. */
 static void shut_down_by_thread(void)
 {
 	void *(*const functions[])(void *) = { receiver, receiver, poller, sender };
@@ -411,8 +408,7 @@ static void refused_at(uint16_t port)
 	CHECK_OK(rclose(fd));
 }
 
-/* A connect that does not wait and is under way. The answer may come while it is begun: once more.
- */
+/* Return a non-blocking connect in progress. If the answer comes during the call, try again. */
 static int connect_refused_later(const struct sockaddr_storage *address)
 {
 	for (;;) {
@@ -427,7 +423,7 @@ static int connect_refused_later(const struct sockaddr_storage *address)
 	}
 }
 
-/* The error of such a one is told once. */
+/* The error of a non-blocking connect is reported once. */
 static void refused_later(void)
 {
 	uint16_t port;
@@ -449,7 +445,7 @@ static void refused_later(void)
 	CHECK_OK(rclose(fd));
 }
 
-/* They do so although the peer takes nothing, not even the word of the end. */
+/* The same, although the peer reads neither data nor the end. */
 static void shut_down_with_stopped_peer(void)
 {
 	void *(*const functions[])(void *) = { receiver, poller, sender };
@@ -479,9 +475,9 @@ static void listener_shut_down_by_thread(void)
 
 	CHECK_OK(pthread_create(&thread, NULL, accepter, &listening));
 	usleep(20000);
-	CHECK_OK(rshutdown(listening, SHUT_WR)); /* is nothing to a listener */
+	CHECK_OK(rshutdown(listening, SHUT_WR)); /* has no effect on a listener */
 	waiting = rt_rs_client(port);
-	expect_end(waiting); /* it was accepted, and closed */
+	expect_end(waiting); /* the connection was accepted, and closed */
 	CHECK_OK(rshutdown(listening, SHUT_RDWR));
 	CHECK_OK(pthread_join(thread, NULL));
 	refused_at(port);

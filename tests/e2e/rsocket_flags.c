@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* MSG_PEEK, MSG_WAITALL and MSG_DONTWAIT of streams, also beside a thread that waits. */
+/* MSG_PEEK, MSG_WAITALL and MSG_DONTWAIT of streams, also beside a waiting thread. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -48,7 +48,7 @@ static void *second_send(void *arg)
 	return NULL;
 }
 
-/* It waits for all, and takes nothing. */
+/* MSG_PEEK with MSG_WAITALL waits for all bytes and removes none. */
 static void peek_all(void)
 {
 	uint8_t bytes[2 * PIECE];
@@ -98,7 +98,7 @@ static void *total_send(void *arg)
 	return NULL;
 }
 
-/* More than the buffer can have is not waited for. */
+/* A call does not wait for more than the buffer can hold. */
 static void peek_more_than_fits(void)
 {
 	uint8_t *bytes = malloc(TOTAL);
@@ -135,7 +135,7 @@ static void peek_pieces(void)
 	pair_close();
 }
 
-/* More pieces than a peer takes messages before it reads: they are sent together. */
+/* More pieces than the messages that a peer accepts before it reads: they are sent together. */
 static void many_pieces(void)
 {
 	enum {
@@ -192,7 +192,7 @@ static pthread_t waiter(void *(*run)(void *))
 	CHECK_OK(pthread_create(&thread, NULL, run, NULL));
 	while (!atomic_load(&waits))
 		sched_yield();
-	usleep(20000); /* asleep by now; if not, nothing is tested, and nothing fails */
+	usleep(20000); /* asleep by now; if not, the case tests nothing and passes */
 	return thread;
 }
 
@@ -216,7 +216,7 @@ static void impatient_receiver(void)
 	expect_nothing();
 	piece_send(1);
 	CHECK_OK(pthread_join(thread, NULL));
-	/* and in the middle of something, unless that was not begun yet */
+	/* and during a transfer, unless it has not begun yet */
 	thread = waiter(wait_for_piece);
 	CHECK_INT(rsend(there, bytes, 40, 0), 40);
 	usleep(20000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory that the peer of a stream over RDMA writes to by offset. */
+/* Memory into which the peer of a stream over RDMA writes by offset. */
 #include <rdma/rsocket.h>
 
 #include "tests/lib/rt_cm.h"
@@ -9,7 +9,7 @@
 
 static uint8_t first[SIZE], second[SIZE], bytes[2 * SIZE];
 
-/* @writer has room for @mappings of @owner. */
+/* Connect; @writer has room for @mappings of @owner. */
 static void connected(int mappings, int *ret_writer, int *ret_owner)
 {
 	uint16_t port;
@@ -37,7 +37,7 @@ static void pass(int from, int to)
 	CHECK_INT(rrecv(to, &byte, 1, 0), 1);
 }
 
-/* Over the end of one mapping into the next, and to the end of that. */
+/* Write across the end of one mapping into the next, and to the end of that. */
 static void neighbours(void)
 {
 	int writer, owner;
@@ -63,7 +63,7 @@ static void neighbours(void)
 	CHECK_OK(rclose(owner));
 }
 
-/* An entry that is free again is the next one's. */
+/* A freed entry is used for the next mapping. */
 static void unmapped(void)
 {
 	int writer, owner;
@@ -80,7 +80,7 @@ static void unmapped(void)
 	CHECK_INT(errno, EINVAL);
 	CHECK_OK(riounmap(owner, second, SIZE));
 	CHECK_INT(riomap(owner, second, SIZE, PROT_WRITE, 0, 0), 0);
-	for (int i = 0; i < 40; i++) { /* and the credits of messages are kept */
+	for (int i = 0; i < 40; i++) { /* and the credits of messages are unaffected */
 		CHECK_OK(riounmap(owner, second, SIZE));
 		CHECK_INT(riomap(owner, second, SIZE, PROT_WRITE, 0, 0), 0);
 		pass(owner, writer);

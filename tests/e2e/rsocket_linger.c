@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What was sent before a close, to a peer that takes nothing just then. */
+/* Data sent before a close, to a peer that does not read at that moment. */
 #include <fcntl.h>
 #include <linux/kcmp.h>
 #include <poll.h>
@@ -16,7 +16,7 @@
 #define SIZE	30000 /* less than the buffers of a connection hold */
 #define LONG_MS 60000
 
-/* ---- the peer: stops when it is connected, and then takes all ---- */
+/* ---- the peer: stops after connecting, and then reads all ---- */
 
 static void take_all(int fd)
 {
@@ -47,7 +47,7 @@ static void stopped(int socket, int takes)
 	CHECK_OK(rclose(listening));
 }
 
-/* Return: a socket whose peer is stopped. */
+/* Return a socket whose peer is stopped. */
 static int connected(struct rt_child *child)
 {
 	int fd = rt_rs_client(rt_hear(child->socket)), status;
@@ -68,10 +68,8 @@ static void all_send(int fd)
 
 /* ---- the cases ---- */
 
-/*
- * Whether the number @fd does not name the file of @same any more. A thread of the library may have
- * taken it for something else at once.
- */
+/* Whether the number @fd does not name the file of @same any more. A thread of the library may
+ * have reused the number at once. */
 static bool is_free(int fd, int same)
 {
 	long order = syscall(SYS_kcmp, getpid(), getpid(), KCMP_FILE, fd, same);
@@ -79,7 +77,7 @@ static bool is_free(int fd, int same)
 	return order < 0 ? errno == EBADF : order != 0;
 }
 
-/* Close does not wait for the peer, which gets everything when it goes on. */
+/* Close does not wait for the peer, which gets all data when it continues. */
 static void close_before_delivery(int flags)
 {
 	struct rt_child child = rt_child_start(stopped, 1);
@@ -118,7 +116,7 @@ static void sender(int socket, int arg)
 	rt_tell(socket, 1);
 }
 
-/* So does a process that ends by exit() after it. */
+/* So does a process that calls exit() after the close. */
 static void delivered_by_exit(void)
 {
 	struct rt_child peer = rt_child_start(stopped, 1), child = rt_child_start(sender, 0);
@@ -129,7 +127,7 @@ static void delivered_by_exit(void)
 	CHECK_INT(waitpid(peer.pid, &status, WUNTRACED), peer.pid);
 	rt_tell(child.socket, 1);
 	rt_hear(child.socket);
-	usleep(50000); /* in exit() by now; if not, nothing is tested, and nothing fails */
+	usleep(50000); /* in exit() by now; if not, the case tests nothing and passes */
 	CHECK_OK(kill(peer.pid, SIGCONT));
 	rt_child_finish(&peer);
 	rt_child_finish(&child);
@@ -137,15 +135,15 @@ static void delivered_by_exit(void)
 
 static bool forked;
 
-/* AddressSanitizer asks before it looks for leaks: in a child it would wait for a lock of its own
- * that one of the parent's threads held. */
+/* AddressSanitizer calls this before it checks for leaks. In a child it would wait for a lock
+ * that a thread of the parent held. */
 __attribute__((visibility("default"))) int __lsan_is_turned_off(void);
 int __lsan_is_turned_off(void)
 {
 	return forked;
 }
 
-/* A child has nothing of what its parent's sockets have to deliver, and waits for nothing. */
+/* A child does not deliver data of its parent's sockets, and does not wait for that. */
 static void nothing_to_wait_for(void)
 {
 	struct rt_child child = rt_child_start(stopped, 1);
@@ -192,7 +190,7 @@ static void option(void)
 	CHECK_OK(rsetsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)));
 	CHECK_INT(linger_of(fd).l_onoff, 1);
 	all_send(fd);
-	CHECK_OK(rclose(fd)); /* and nobody waits any more */
+	CHECK_OK(rclose(fd)); /* and no thread waits any more */
 	CHECK_OK(kill(child.pid, SIGCONT));
 	rt_child_finish(&child);
 }

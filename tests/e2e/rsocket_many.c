@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Streams over RDMA in numbers: RS_OPEN at once in one epoll, fewer where memory is short, and
- * RS_CYCLES one after another. */
+/* Many streams over RDMA: RS_OPEN at once in one epoll, fewer if memory is short, and RS_CYCLES
+ * one after another. */
 #include <malloc.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -10,24 +10,22 @@
 #include "tests/lib/rt_cm.h"
 #include "tests/lib/rt_rsocket.h"
 
-/* Descriptors that uroce opens to let the numbers of former QPs rest. */
+/* Descriptors that uroce opens to keep the numbers of former QPs unused for a while. */
 #define NUMBER_BLOCKS 15
 
 #define LONG_MS	      60000
-#define CONNECTION_KB 2048 /* both ends, with what the kernel has of them */
-/* Of connections there is at most one more mapping for so many, the allocator's; where the
- * data-race sanitizer maps anew what it keeps of shared pages that went, it has some as well. */
+#define CONNECTION_KB 2048 /* of both ends, including the kernel's */
+/* At most one further mapping of the allocator for so many connections. ThreadSanitizer adds
+ * mappings, because it maps its shadow of freed shared pages again. */
 #ifdef __SANITIZE_THREAD__
 #define ALLOCATOR_SHARE 4
 #else
 #define ALLOCATOR_SHARE 16
 #endif
 
-/*
- * A kernel's connections are as many as CPU time in an emulated machine allows. Nor is soft-RoCE
- * asked for thousands: some kernels look once more at a message whose queue pair is put into the
- * error state just when its completion is there, and warn of that in their log.
- */
+/* On a kernel's device, the CPU time of an emulated machine limits the number of connections.
+ * With soft-RoCE some kernels read a message a second time, if its queue pair enters the error
+ * state at the moment of its completion, and warn of that in their log. */
 static int on_kernel(int usual, int share)
 {
 	return rt_cm_is_kernel() ? usual / share : usual;
@@ -40,7 +38,7 @@ static int number(const char *name, int usual)
 	return text ? atoi(text) : usual;
 }
 
-/* So many that the machine is in no want of memory. */
+/* Return a number of connections that leaves the machine enough memory. */
 static int connections_fit(int wanted)
 {
 	FILE *file = fopen("/proc/meminfo", "r");
@@ -55,7 +53,7 @@ static int connections_fit(int wanted)
 	return kb && kb / CONNECTION_KB < wanted ? (int)(kb / CONNECTION_KB) : wanted;
 }
 
-/* Each socket has some descriptors. */
+/* Raise the limit of descriptors, because each socket has some. */
 static void limit_raise(void)
 {
 	struct rlimit limit;
@@ -92,7 +90,7 @@ static void ends_close(const struct ends *ends)
 	CHECK_OK(rclose(ends->here));
 }
 
-/* Every 37th speaks, and these alone are heard; then all do. */
+/* Every 37th socket sends, and only these have events; then all send. */
 static void one_epoll(void)
 {
 	int count = connections_fit(number("RS_OPEN", 1000)), listening, heard = 0, n;
@@ -157,7 +155,7 @@ static void cycle(int listening, uint16_t port, int count)
 	}
 }
 
-/* Bytes; a C library that does not tell says 0. */
+/* Return bytes, or 0 with a C library that does not report them. */
 static size_t memory_used(void)
 {
 #ifdef __GLIBC__
@@ -167,7 +165,8 @@ static size_t memory_used(void)
 #endif
 }
 
-/* The first cycles settle what is made once; the time wait of those before is over by then. */
+/* The first cycles create what is created once; the time wait of earlier connections has ended
+ * by then. */
 static void cycles(void)
 {
 	int count = number("RS_CYCLES", on_kernel(2000, 20)), listening;
@@ -196,7 +195,7 @@ static void cycles(void)
 
 /* ---- bursts ---- */
 
-/* Begun all at once: none waits for another. */
+/* Begin all connects at once: none waits for another. */
 static void burst_connect(int *fds, int count, uint16_t port)
 {
 	struct sockaddr_storage to = rt_cm_address(port);
@@ -209,7 +208,7 @@ static void burst_connect(int *fds, int count, uint16_t port)
 	}
 }
 
-/* Every second connection is closed before the other end has looked at it. */
+/* Close every second connection before the other end has accepted it. */
 static void burst(int listening, uint16_t port, int count)
 {
 	int *there = calloc(count, sizeof(*there)), here, error;
@@ -240,7 +239,7 @@ static void burst(int listening, uint16_t port, int count)
 	free(there);
 }
 
-/* RS_CONNECTS connections, RS_BURST at once. */
+/* Make RS_CONNECTS connections, RS_BURST at once. */
 static void bursts(void)
 {
 	int count = number("RS_CONNECTS", on_kernel(500, 5));

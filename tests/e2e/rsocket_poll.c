@@ -22,7 +22,7 @@ struct pair {
 	int here, there;
 };
 
-/* No thread is in raccept() meanwhile. */
+/* Connect and accept; no thread may be in raccept() meanwhile. */
 static struct pair pair_make(int listening, uint16_t port)
 {
 	struct pair pair = { .there = rt_rs_client(port) };
@@ -67,7 +67,7 @@ static void take(int fd)
 	CHECK_INT(rrecv(fd, &byte, 1, 0), 1);
 }
 
-/* One event, of that descriptor. */
+/* Check that there is one event, of that descriptor. */
 static void expect(int epfd, int fd, uint32_t events)
 {
 	struct epoll_event event[2];
@@ -111,7 +111,7 @@ static void level_triggered(void)
 	CHECK_INT(repoll_wait(epfd, events, MANY + 2, LONG_MS), MANY);
 	for (int i = 0; i < MANY; i++)
 		pair_close(&pairs[i]);
-	expect_nothing(epfd); /* closing takes out */
+	expect_nothing(epfd); /* closing removes it from the set */
 	CHECK_OK(rclose(epfd));
 	CHECK_OK(rclose(listening));
 }
@@ -138,7 +138,7 @@ static void edge_triggered(void)
 	CHECK_OK(rclose(epfd));
 }
 
-/* What has nothing while another one is busy is not looked at any more, and heard all the same. */
+/* A socket that is idle beside a busy one is polled less, but its next event is reported. */
 static void idle_beside_busy(void)
 {
 	struct pair busy = pair_new(), idle[2] = { pair_new(), pair_new() };
@@ -190,7 +190,7 @@ static void one_shot(void)
 	CHECK_OK(rclose(epfd));
 }
 
-/* What is taken out says nothing, also when it has news, and is new when it is put back. */
+/* A removed socket reports no events, even if it has news. Added again, it counts as new. */
 static void taken_out(void)
 {
 	struct pair pair = pair_new();
@@ -221,7 +221,7 @@ static void taken_out(void)
 	CHECK_OK(rclose(epfd));
 }
 
-/* The kernel's own epoll takes sockets, too, and keeps what it had. */
+/* The kernel's own epoll accepts RDMA sockets too, and keeps its other descriptors. */
 static void mixed(void)
 {
 	struct pair pair = pair_new();
@@ -253,7 +253,8 @@ static void *waiter(void *arg)
 	return NULL;
 }
 
-/* A thread that waits hears of what another one adds, and of what another one's call brought. */
+/* A waiting thread gets events of sockets that another thread adds, and events that another
+ * thread's call brought. */
 static void woken(void)
 {
 	struct pair pair = pair_new();
@@ -276,7 +277,8 @@ static void woken(void)
 	CHECK_OK(rclose(epfd));
 }
 
-/* A call that does not wait takes what woke the descriptor: the epoll hears of it all the same. */
+/* A non-blocking call consumes what woke the descriptor: the epoll reports the event all the
+ * same. */
 static void drained(void)
 {
 	struct pair pair = pair_new();
@@ -321,7 +323,7 @@ static void accepting(void)
 	CHECK_OK(rclose(fd));
 	CHECK_OK(rclose(first));
 	CHECK_OK(rclose(second));
-	/* One that nobody took ends with its listener. */
+	/* A connection that was not accepted ends with its listener. */
 	first = rt_rs_client(port);
 	expect(epfd, listening, EPOLLIN);
 	CHECK_OK(rclose(listening));
@@ -361,7 +363,7 @@ static void backlog(void)
 	CHECK_OK(rclose(listening));
 }
 
-/* Asks for a connection and does not go on when it is answered. */
+/* Ask for a connection, and do not continue after the answer. */
 static struct rdma_cm_id *silent_peer(struct rdma_event_channel *events, uint16_t port)
 {
 	struct rdma_cm_id *id = rt_cm_client(events, RDMA_PS_TCP, port, false);
@@ -456,7 +458,7 @@ static void nothing(int signal)
 {
 }
 
-/* A signal ends a call that waits, as it does on TCP. */
+/* A signal interrupts a waiting call, as on TCP. */
 static void interrupted(void)
 {
 	struct sigaction action = { .sa_handler = nothing };
@@ -480,7 +482,7 @@ static void *write_later(void *arg)
 	return NULL;
 }
 
-/* The kernel's descriptor that has something when it is slept on is among the results. */
+/* A kernel descriptor that becomes ready during the wait is among the results. */
 static void kernels_beside(void)
 {
 	struct pair pair = pair_new();
@@ -520,7 +522,7 @@ static void *nag(void *arg)
 	return NULL;
 }
 
-/* A poll that wakes for nothing waits for the rest of its time, which is not shorter for that. */
+/* A poll with a spurious wake-up waits for the rest of its time, which is not shortened. */
 static void whole_time(void)
 {
 	struct pair pair = pair_new();
@@ -540,7 +542,7 @@ static void whole_time(void)
 	pair_close(&pair);
 }
 
-/* Fill what the peer grants. Return: how many bytes it took. */
+/* Fill the peer's window; return the number of bytes sent. */
 static size_t stuff(int fd)
 {
 	static const char bytes[65536];
@@ -567,8 +569,8 @@ static void *poll_for_room(void *arg)
 	return NULL;
 }
 
-/* Threads that wait for one socket, for different things: who wakes for nothing wakes the others.
- */
+/* Threads wait for different events of one socket: a thread that wakes without its event wakes
+ * the others. */
 static void waiting_together(void)
 {
 	struct pair pair = pair_new();
@@ -596,7 +598,7 @@ static void waiting_together(void)
 	pair_close(&pair);
 }
 
-/* What a child does with its copy of the descriptor is nothing to the connection. */
+/* A child's use of its copy of the descriptor does not affect the connection. */
 static void forked(void)
 {
 	struct pair pair = pair_new();

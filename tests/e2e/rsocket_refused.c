@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Connects of streams over RDMA to a port where nobody listens, on the same host: each is refused,
- * and costs few system calls, which a tracer counts.
- */
+/* Connects of streams over RDMA to a port without a listener, on the same host: each is refused,
+ * and costs few system calls, which a tracer counts. */
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
@@ -81,7 +79,7 @@ static void traced(int connects, int sockets)
 	_exit(0);
 }
 
-/* Let the thread @tid go on to its next system call, with the signal that stopped it. */
+/* Let the thread @tid run to its next system call, with the signal that stopped it. */
 static void go_on(pid_t tid, int status)
 {
 	int sig = WSTOPSIG(status);
@@ -91,7 +89,7 @@ static void go_on(pid_t tid, int status)
 	ptrace(PTRACE_SYSCALL, tid, NULL, (void *)(intptr_t)sig);
 }
 
-/* Return: the system calls of all threads of a process that makes so many. */
+/* Return the number of system calls of all threads of a process with so many connects. */
 static int count_calls(int connects, int sockets)
 {
 	pid_t child = fork(), tid;
@@ -126,7 +124,7 @@ static void cheap(void)
 	printf("  %d system calls for each refused connect\n", each);
 	if (rt_cm_is_kernel())
 		return;
-	/* threads that wait look again and again, the longer the busier the host is */
+	/* threads that wait poll repeatedly, the longer the busier the host is */
 	CHECK(each <= 4 * CALLS_MAX);
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A peer of a datagram socket that is made by hand of a UDP socket and a queue pair: what goes over
- * the wire, byte by byte, and what becomes of wrong bytes.
- */
+/* A peer of a datagram socket, built from a UDP socket and a queue pair. It checks the messages
+ * byte by byte, and sends wrong ones. */
 #include <endian.h>
 #include <netinet/in.h>
 #include <poll.h>
@@ -16,7 +14,7 @@
 #define QKEY	 0x01234567 /* of datagrams by the connection manager */
 #define SIZE	 4096
 #define RECEIVES 8
-#define CROWD	 600 /* more than strangers are kept in mind */
+#define CROWD	 600 /* more than the strangers that are remembered */
 
 enum {
 	OP_DATA = 0,
@@ -125,7 +123,7 @@ static void peer_close(struct peer *p)
 	CHECK_OK(rclose(p->fd));
 }
 
-/* ---- what it says ---- */
+/* ---- sending ---- */
 
 static size_t udp_header(const struct peer *p, uint8_t *to, uint8_t op)
 {
@@ -195,9 +193,9 @@ static void rdma_say(struct peer *p, const char *text)
 	rdma_bytes(p, bytes, size + strlen(text));
 }
 
-/* ---- what it hears ---- */
+/* ---- receiving ---- */
 
-/* A message by UDP, which is right in all but the text. Return: its op. */
+/* Receive a message by UDP, which must be right with this text. Return its op. */
 static int udp_hear(struct peer *p, const char *text)
 {
 	uint8_t bytes[SIZE], right[28];
@@ -209,14 +207,14 @@ static int udp_hear(struct peer *p, const char *text)
 	memcpy(&qpn, bytes + 8, 4);
 	p->qpn = be32toh(qpn);
 	CHECK(p->qpn >= 2 && p->qpn < 0xffffff);
-	/* Both are of one host. */
+	/* Both addresses belong to one host. */
 	memcpy(right + 8, &qpn, 4);
 	right[5] = bytes[5];
 	CHECK(!memcmp(bytes, right, size));
 	return bytes[5];
 }
 
-/* What is there by RDMA. Return: whether anything is. */
+/* Poll a message by RDMA, which must be right with this text. Return whether there was one. */
 static bool rdma_hear(struct peer *p, const char *text)
 {
 	uint8_t right[24];
@@ -246,7 +244,7 @@ static void send_text(struct peer *p, const char *text)
 		  strlen(text));
 }
 
-/* Send until it goes by RDMA, and answer each that goes by UDP. */
+/* Send until a message goes by RDMA, and answer each that goes by UDP. */
 static void meet(struct peer *p)
 {
 	struct pollfd udp = { .fd = p->udp, .events = POLLIN };
@@ -300,12 +298,12 @@ static void answers(void)
 	udp_say(&p, OP_DATA, "");
 	expect(&p, "");
 	CHECK_INT(udp_hear(&p, ""), OP_ANSWER);
-	/* And to whom it answered, it knows the way. */
+	/* The socket also knows the RDMA path to a peer that it answered. */
 	meet(&p);
 	peer_close(&p);
 }
 
-/* Another queue pair at the same port: what is sent finds it, though it says nothing first. */
+/* A new queue pair at the same port is found, although it sends no message first. */
 static void another_queue_pair(void)
 {
 	struct peer p = peer_open();
@@ -317,7 +315,7 @@ static void another_queue_pair(void)
 	peer_close(&p);
 }
 
-/* Wrong messages by UDP: nothing comes of them, and the next right one is served. */
+/* Wrong messages by UDP are dropped, and the next right one is served. */
 /* Send a datagram by UDP that exceeds a packet of RDMA. */
 static void long_by_udp(void)
 {
@@ -382,7 +380,7 @@ static void rude_udp(void)
 	peer_close(&p);
 }
 
-/* The address in the header of a message by UDP is nobody's word: who sent it says the network. */
+/* The address in the header of a UDP message is ignored: the network gives the sender. */
 static void foreign_address_by_udp(void)
 {
 	struct peer p = peer_open();
@@ -431,7 +429,7 @@ static void rude_packets(void)
 	peer_close(&p);
 }
 
-/* As long as a packet can be: longer than other builds send. */
+/* A packet of the greatest length, longer than other builds send. */
 static void long_packet(void)
 {
 	struct peer p = peer_open();
@@ -449,7 +447,7 @@ static void long_packet(void)
 	peer_close(&p);
 }
 
-/* A packet that names another host as its sender: dropped. */
+/* A packet that names another host as its sender is dropped. */
 static void foreign_address(void)
 {
 	struct peer p = peer_open();
@@ -467,10 +465,8 @@ static void foreign_address(void)
 	peer_close(&p);
 }
 
-/*
- * Whether it goes by RDMA to who answers nothing by UDP. It goes by UDP when nothing was heard for
- * a second, so something is.
- */
+/* Return whether messages go by RDMA to a peer that does not answer by UDP. A socket that
+ * received nothing for a second uses UDP: therefore send something first. */
 static bool is_known(struct peer *p)
 {
 	struct pollfd udp = { .fd = p->udp, .events = POLLIN };
@@ -487,7 +483,7 @@ static bool is_known(struct peer *p)
 	return false;
 }
 
-/* More strangers than are kept in mind do not drive out whom the program talks to. */
+/* Strangers do not displace the program's peers, even if more of them come than are remembered. */
 static void crowd(void)
 {
 	struct peer p = peer_open();
@@ -504,7 +500,8 @@ static void crowd(void)
 			     rt_rs_size(&p.to)) > 0);
 		CHECK_INT(rrecv(p.fd, got, sizeof(got), 0), 0);
 		close(fd);
-		/* Whom something is under way to is not forgotten; now and then nothing is. */
+		/* Let the send finish, because a destination with a send under way is never
+		 * forgotten. */
 		send_text(&p, "meet");
 		while (!rdma_hear(&p, "meet") && poll(&udp, 1, 1) == 0)
 			;

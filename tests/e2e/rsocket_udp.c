@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a socket of datagrams has of UDP's: its port, its options, its flags, and broadcast. */
+/* Properties of UDP that a datagram socket has: its port, its options, its flags, and broadcast. */
 #include <netinet/in.h>
 
 #include <rdma/rsocket.h>
@@ -33,7 +33,7 @@ static uint16_t port_of(const struct sockaddr_storage *name)
 						 : ((struct sockaddr_in *)name)->sin_port);
 }
 
-/* At the device's address. */
+/* Open a socket at the device's address. */
 static int socket_bound(void)
 {
 	struct sockaddr_storage name = rt_cm_address(0);
@@ -44,7 +44,7 @@ static int socket_bound(void)
 	return fd;
 }
 
-/* At all of IPv4. */
+/* Open a socket at all IPv4 addresses. */
 static int socket_everywhere(void)
 {
 	struct sockaddr_in name = { .sin_family = AF_INET };
@@ -57,7 +57,7 @@ static int socket_everywhere(void)
 
 /* ---- its port ---- */
 
-/* Return: who sent it. */
+/* Receive a byte; return its sender. */
 static struct sockaddr_storage expect_byte(int fd)
 {
 	struct sockaddr_storage from;
@@ -68,7 +68,7 @@ static struct sockaddr_storage expect_byte(int fd)
 	return from;
 }
 
-/* A socket that nobody bound gets a port, and has the same one when it has no peer any more. */
+/* An unbound socket gets a port on its first send, and keeps it after its peer was removed. */
 static void port_without_peer(void)
 {
 	struct sockaddr_storage none = { .ss_family = AF_UNSPEC }, to, from;
@@ -107,7 +107,8 @@ static int option_set(int fd, int level, int name, int value)
 	return rsetsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* Nothing is taken that would change the form of messages: they are the library's. */
+/* Options that would change the form of messages are refused, because the form belongs to the
+ * library. */
 static void options_of_form(void)
 {
 	static const int socket_options[] = { SO_TIMESTAMP, SO_TIMESTAMPNS, SO_TIMESTAMPING,
@@ -126,7 +127,7 @@ static void options_of_form(void)
 		for (int i = 0; i < RT_COUNT(v6); i++)
 			FAILS(option_set(b, IPPROTO_IPV6, v6[i], value), ENOPROTOOPT);
 	}
-	/* and these are UDP's */
+	/* UDP handles these options */
 	CHECK_OK(option_set(a, SOL_SOCKET, SO_BROADCAST, 1));
 	CHECK_OK(option_set(a, SOL_SOCKET, SO_REUSEADDR, 1));
 	CHECK_OK(option_set(a, SOL_SOCKET, SO_REUSEPORT, 1));
@@ -149,7 +150,7 @@ static void broadcast(void)
 				   .sin_port = htons(port_of(&name)),
 				   .sin_addr.s_addr = htonl(0x7fffffff) };
 
-	/* whoever did not ask may not */
+	/* without the option broadcast is refused */
 	FAILS(rsendto(a, "x", 1, 0, (struct sockaddr *)&all, sizeof(all)), EACCES);
 	CHECK_OK(option_set(a, SOL_SOCKET, SO_BROADCAST, 1));
 	for (int i = 0; i < 10; i++) {
@@ -172,7 +173,7 @@ static void flags(void)
 	/* pieces would become one datagram */
 	FAILS(rsend(a, "x", 1, MSG_MORE), EOPNOTSUPP);
 	CHECK_INT(rsend(a, "x", 1, 0), 1);
-	/* nothing is ever in the queue of errors */
+	/* the error queue is always empty */
 	FAILS(rrecv(b, &byte, 1, MSG_ERRQUEUE), EAGAIN);
 	CHECK_INT(rrecv(b, &byte, 1, 0), 1);
 	CHECK_OK(rclose(a));
@@ -181,7 +182,7 @@ static void flags(void)
 
 /* ---- no device ---- */
 
-/* The socket is there, and says what it misses when a device is needed. */
+/* A socket can be created without a device; a call that needs one reports that it is missing. */
 static void no_device(void)
 {
 	bool none = getenv("UROCE"); /* it is the only one */

@@ -26,7 +26,7 @@ static void shared(void)
 		struct rt_side *to = i % 3 ? &pair.b : &pair.a;
 
 		rt_fill(from->buf.p, 64, i);
-		/* The buffer is side a's whichever QP it serves. */
+		/* All receives use the buffer of side a, whichever QP gets the message. */
 		rt_recv(&pair.a, i, 1000, 64);
 		send_small(from, 1000 + i);
 		EXPECT(to, i, IBV_WC_RECV);
@@ -66,7 +66,7 @@ static bool has_event(struct rt_dev *dev)
 	return poll(&pfd, 1, 0) == 1;
 }
 
-/* One event when fewer than the limit are left, with siw no more than that; none before. */
+/* One event if fewer receives than the limit are left, none before; at most one with siw. */
 static void limit(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -83,14 +83,14 @@ static void limit(void)
 	}
 	event = EXPECT_EVENT(dev, IBV_EVENT_SRQ_LIMIT_REACHED);
 	CHECK(event.element.srq == pair.a.srq);
-	/* It is spent: the limit is off again, which siw says only in what it does. */
+	/* The limit is used up: it is 0 again. siw does not report that. */
 	CHECK_OK(ibv_query_srq(pair.a.srq, &attr));
 	CHECK(!attr.srq_limit || rt_is_iwarp(dev));
 	rt_pair_close(&pair);
 	rt_close(dev);
 }
 
-/* What was posted before a resize is used after it, and the new room is there. */
+/* Receives posted before a resize are used after it, and the new room is available. */
 static void resize(void)
 {
 	struct rt_options options = { .srq = true, .recv_wr = 4 };
@@ -166,8 +166,7 @@ static void refuse_modify(struct ibv_srq *srq, uint32_t max_wr, uint32_t limit, 
 	CHECK_INT(ibv_modify_srq(srq, &attr, mask), EINVAL);
 }
 
-/* A queue keeps its size and its limit when one of the two changes is refused, and a limit never
- * exceeds the size. */
+/* If a change of size or limit is refused, both are unchanged. A limit never exceeds the size. */
 static void refused_whole(void)
 {
 	struct rt_dev *dev = rt_open();

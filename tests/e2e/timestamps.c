@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* When something completed, by the device's clock and by the wall's, and what that clock says now.
- */
+/* The time of a completion, by the device's clock and by wall-clock time, and the present value
+ * of the device's clock. */
 #include <time.h>
 
 #include "tests/lib/rt.h"
@@ -29,7 +29,7 @@ static struct rt_dev *stamps_open(void)
 	rt_skip("the device has no clock");
 }
 
-/* One message from @a to @b. Return: the time of its receive. */
+/* Send a message from @a to @b; return the time of its receive. */
 static uint64_t message_time(struct rt_pair *pair, uint64_t (*read)(struct ibv_cq_ex *cq))
 {
 	struct ibv_cq_ex *cq = (struct ibv_cq_ex *)pair->b.cq;
@@ -51,7 +51,7 @@ static uint64_t message_time(struct rt_pair *pair, uint64_t (*read)(struct ibv_c
 	return time;
 }
 
-/* It grows, at least as fast as the clock it is said to be. */
+/* Times grow, at least as fast as the reported frequency of the clock. */
 static void grow(void)
 {
 	struct rt_dev *dev = stamps_open();
@@ -77,7 +77,7 @@ static uint64_t nanoseconds(const struct timespec *t)
 	return t->tv_sec * 1000000000ull + t->tv_nsec;
 }
 
-/* A completion's time lies between two looks at the device's clock, which counts the same. */
+/* The time of a completion lies between two readings of the device's clock. */
 static void device_clock(void)
 {
 	struct ibv_values_ex before = { .comp_mask = IBV_VALUES_MASK_RAW_CLOCK }, after = before;
@@ -116,7 +116,7 @@ static void wall_clock(void)
 	rt_close(dev);
 }
 
-/* Who has no clock says so, and makes no queue that would promise one. */
+/* A device without a clock reports that, and refuses a queue with timestamps. */
 static void no_clock(void)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = 10,

@@ -53,10 +53,8 @@ static void write_imm(void)
 	rt_close(dev);
 }
 
-/*
- * Sending succeeds although nobody listens; the next message to a posted receive arrives. A write
- * behind the lost message, which needs no receive, says that the other side has seen both.
- */
+/* A send succeeds without a receive; the next message with a receive arrives. A write behind the
+ * lost message, which needs no receive, shows that the other side has handled both. */
 static void lost(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -84,7 +82,7 @@ static void lost(void)
 	rt_close(dev);
 }
 
-/* What a UC QP cannot do is refused, or completes in error. */
+/* Operations that a UC QP does not have are refused, or complete in error. */
 static void no_read(void)
 {
 	struct rt_dev *dev = rt_open();

@@ -61,7 +61,7 @@ static void sizes(void)
 	rt_close(dev);
 }
 
-/* Answer to whom a message came from, by its completion and GRH alone. */
+/* Answer the sender of a message, by its completion and GRH only. */
 static void reply(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -160,10 +160,8 @@ static bool arrives(struct rt_side *side)
 	return false;
 }
 
-/*
- * A group reaches every QP attached to it, and none after it detached. Some devices never give
- * their own group messages back; with those only attaching is seen here.
- */
+/* A message to a group reaches every attached QP, and none after it was detached. Some devices
+ * never return their own group messages; with those only attaching is tested. */
 static void multicast(void)
 {
 	static const union ibv_gid group = { .raw = { 0xff, 0x0e, [10] = 0xff, 0xff, 239, 1, 2,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Every builder and setter of ibv_wr_*(), by its effect at the peer. */
+/* Every builder and setter of ibv_wr_*(), checked by its effect at the peer. */
 #include <endian.h>
 
 #include "tests/lib/rt.h"
 
-/* Of device_cap_flags_ex; the kernel's numbers. */
+/* Bits of device_cap_flags_ex, with the kernel's values. */
 #define CAP_FLUSH_GLOBAL (1ULL << 38)
 #define CAP_ATOMIC_WRITE (1ULL << 40)
 
@@ -109,7 +109,7 @@ static void sge_list(void)
 	rt_close(dev);
 }
 
-/* The bytes are taken during the call; no flag is needed beside the setter. */
+/* The bytes are copied during the call; the setter needs no flag. */
 static void inline_data(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -330,7 +330,7 @@ static void flush(void)
 	rt_close(dev);
 }
 
-/* An aborted batch leaves no trace; one with a mistake posts nothing and says so. */
+/* An aborted batch has no effect. A batch with a mistake posts no request and returns an error. */
 static void abort_and_mistake(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -360,7 +360,7 @@ static void abort_and_mistake(void)
 	rt_close(dev);
 }
 
-/* More requests than the queue holds: nothing of the batch is posted. */
+/* More requests than the queue holds: no request of the batch is posted. */
 static void full(void)
 {
 	struct rt_dev *dev = rt_open();

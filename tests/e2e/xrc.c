@@ -44,7 +44,7 @@ struct initiator {
 	struct rt_buf buf;
 };
 
-/* What the sender has to know. */
+/* Values that the sender needs. */
 struct told {
 	struct rt_address address;
 	struct {
@@ -233,7 +233,7 @@ static void connect_both(struct target *t, struct initiator *in)
 
 	to_init(t->qp, t->dev);
 	to_rtr(t->qp, t->dev, &here);
-	/* It may stay there; but then the first message is an event. */
+	/* The half may stay in RTR, but then the first message raises an event. */
 	to_rts(t->qp);
 	to_init(in->qp, in->dev);
 	to_rtr(in->qp, in->dev, &there);
@@ -268,7 +268,8 @@ static void post_recv(struct receiver *r, uint64_t wr_id, size_t offset, uint32_
 	CHECK_OK(ibv_post_srq_recv(r->srq, &wr, &bad_wr));
 }
 
-/* @length bytes from the beginning of the buffer; fields of @wr that are not common are given. */
+/* Post @length bytes from the beginning of the buffer; @wr has the fields that differ between
+ * requests. */
 static void post(struct initiator *in, struct ibv_send_wr wr, uint32_t srqn, uint32_t length)
 {
 	struct ibv_sge sge = { (uintptr_t)in->buf.p, length, in->buf.mr->lkey };
@@ -324,7 +325,7 @@ static void both_close(struct both *b)
 	rt_close(b->dev);
 }
 
-/* Each message arrives where its number says, whole, and nowhere else. */
+/* Each message arrives complete in the queue that its number names, and in no other. */
 static void sends(void)
 {
 	static const uint32_t lengths[] = { 1, 64, 1024, 1025, 5000, LONG };
@@ -355,7 +356,7 @@ static void not_ready(void)
 	struct both b = both_open();
 
 	rt_fill(b.in.buf.p, 100, 5);
-	post_recv(&b.t.r[0], 1, 0, 100); /* another queue's does not help */
+	post_recv(&b.t.r[0], 1, 0, 100); /* a receive of another queue does not help */
 	post_send(&b.in, 2, b.told.r[1].number, 100);
 	usleep(20000);
 	post_recv(&b.t.r[1], 3, 0, 100);
@@ -365,7 +366,7 @@ static void not_ready(void)
 	both_close(&b);
 }
 
-/* Memory is that of the queue's protection domain. */
+/* The memory must belong to the queue's protection domain. */
 static void rdma(void)
 {
 	struct both b = both_open();
@@ -397,7 +398,7 @@ static void rdma(void)
 		CHECK_INT(*(uint64_t *)b.in.buf.p, 40 + i);
 		CHECK_INT(*(uint64_t *)b.t.r[i].p, 42 + i);
 	}
-	/* The key of the one queue's memory, the number of the other. */
+	/* A key for one queue's memory, with the number of the other queue. */
 	post_rdma(&b.in, IBV_WR_RDMA_WRITE, &b.told, 0, 1, 8);
 	expect(b.in.cq, IBV_WR_RDMA_WRITE, IBV_WC_REM_ACCESS_ERR);
 	EXPECT_EVENT(b.dev, IBV_EVENT_QP_ACCESS_ERR);
@@ -411,7 +412,7 @@ static struct ibv_qp_ex *builder_of(const struct initiator *in)
 	return ibv_qp_to_qp_ex(in->qp);
 }
 
-/* The ibv_wr_*() functions name the queue by a setter, which each request needs. */
+/* The ibv_wr_*() functions take the queue's number by a setter, which each request needs. */
 static void builders(void)
 {
 	struct both b = both_open();
@@ -437,8 +438,7 @@ static void builders(void)
 	both_close(&b);
 }
 
-/* A request without it is noticed when the batch is complete, or it names no queue that there is.
- */
+/* A request without a number is refused at the end of the batch, or names no existing queue. */
 static void number_missing(void)
 {
 	struct both b = both_open();
@@ -475,7 +475,7 @@ static void unknown_number(void)
 	refused(&b, b.told.r[0].number ^ 0x4321);
 }
 
-/* A queue that there is, in another domain. */
+/* An existing queue of another domain. */
 static void other_domain(void)
 {
 	struct both b = both_open();
@@ -493,7 +493,7 @@ static void other_domain(void)
 	both_close(&b);
 }
 
-/* A number is no longer one when its queue is gone. */
+/* The number of a destroyed queue is invalid. */
 static void gone(void)
 {
 	struct both b = both_open();
@@ -508,7 +508,7 @@ static void gone(void)
 	refused(&b, number);
 }
 
-/* What neither half has, and what is still in use. */
+/* Operations that neither half has, and objects that are still in use. */
 static void mistakes(void)
 {
 	struct both b = both_open();
@@ -545,7 +545,7 @@ static struct ibv_qp *qp_open(struct rt_dev *dev, struct ibv_xrcd *xrcd, uint32_
 	return ibv_open_qp(dev->ctx, &attr);
 }
 
-/* A second handle does what the first one does, outlives it, and hears of what happens. */
+/* A second handle has the same effects as the first one, outlives it, and gets the same events. */
 static void second_handle(void)
 {
 	struct both b = both_open();
@@ -560,7 +560,7 @@ static void second_handle(void)
 	CHECK_INT(qp->qp_num, b.t.qp->qp_num);
 	CHECK(!qp_open(b.dev, b.t.xrcd, b.in.qp->qp_num));
 	CHECK_INT(errno, EINVAL);
-	/* A number that this process could have, and has not: it has few, one after the other. */
+	/* An unused number of this process, which gets numbers in ascending order. */
 	unused = b.t.qp->qp_num ^ 0x100;
 	CHECK(!qp_open(b.dev, b.t.xrcd, unused));
 	CHECK_INT(errno, EINVAL);
@@ -584,8 +584,8 @@ static void second_handle(void)
 	both_close(&b);
 }
 
-/* A file's domain: made once, joined by whoever has the file, another context of the process too.
- */
+/* The domain of a file is created once, and shared by all that have the file open, also by
+ * another context of this process. */
 static void file_domain(void)
 {
 	char name[] = "/tmp/xrcd-XXXXXX";
@@ -605,7 +605,7 @@ static void file_domain(void)
 	CHECK(second = domain_open(other, fd, 0));
 	CHECK(!domain_open(dev, 1000, O_CREAT));
 	CHECK_INT(errno, EBADF);
-	/* The queue is of the one, the queue pair of the other. */
+	/* The queue belongs to one context, the queue pair to the other. */
 	r = receiver_open(dev, first);
 	t = (struct target){ .dev = other, .xrcd = second, .qp = target_qp(other, second) };
 	for (int i = 0; i < SRQS; i++)
@@ -636,7 +636,7 @@ static void swap(int socket, const void *mine, void *theirs, size_t size)
 	CHECK(read(socket, theirs, size) == (ssize_t)size);
 }
 
-/* The user-space device receives a domain's messages in one process: another one is told so. */
+/* The user-space device receives a domain's messages in one process: another process is refused. */
 static void domain_of_another(int socket, int fd)
 {
 	struct ibv_xrcd *xrcd;
@@ -680,7 +680,7 @@ static void second_process(void)
 		rt_skip("a kernel's device shares domains");
 	CHECK(xrcd = domain_open(dev, fd, O_CREAT));
 	rt_tell(child.socket, 1);
-	rt_tell(child.socket, 0x1234); /* a queue pair's number, of another process */
+	rt_tell(child.socket, 0x1234); /* the number of a queue pair of another process */
 	rt_hear(child.socket);
 	CHECK_OK(ibv_close_xrcd(xrcd));
 	rt_tell(child.socket, 1);
@@ -689,7 +689,7 @@ static void second_process(void)
 	rt_close(dev);
 }
 
-/* A child that is forked meanwhile keeps nothing of its parent's domain. */
+/* A child that is forked meanwhile keeps no part of its parent's domain. */
 static void forked(void)
 {
 	char name[] = "/tmp/xrcd-XXXXXX", byte;
@@ -706,7 +706,7 @@ static void forked(void)
 	CHECK(child >= 0);
 	if (!child) {
 		close(ends[1]);
-		/* Here it is, until the parent is through. */
+		/* The child waits here until the parent has finished. */
 		_exit(write(ends[0], "", 1) != 1 || read(ends[0], &byte, 1) != 0);
 	}
 	CHECK(read(ends[1], &byte, 1) == 1);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Children of a process that fails end with it. Each child has the only writing end of a pipe; it
- * writes there if it is still alive long after its parent has gone. And what a child says is heard
- * as it was said: a process's number, say, of which there may be four million.
- */
+/* Children end with their parent if it fails. Each child has the only writing end of a pipe, and
+ * writes to it if it is still alive long after its parent has gone. Words of a child arrive
+ * unchanged: a process number, for example, may have 22 bits. */
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -39,7 +37,7 @@ static void as_nobody(int socket, int arg)
 	live_on();
 }
 
-/* It comes to bind itself when its parent has already gone. */
+/* Bind to the parent only after it has gone. */
 static void late(int socket, int arg)
 {
 	rt_tell(socket, 0);
@@ -49,13 +47,13 @@ static void late(int socket, int arg)
 	live_on();
 }
 
-/* The parent, a process of its own, which fails once the child runs. */
+/* The parent, a process of its own, fails as soon as the child runs. */
 static void parent_fails(void (*run)(int socket, int arg))
 {
 	struct rt_child child;
 
 	close(pipe_of_child[0]);
-	CHECK(freopen("/dev/null", "w", stdout)); /* the failure is wanted */
+	CHECK(freopen("/dev/null", "w", stdout)); /* the failure is expected */
 	child = rt_child_start(run, getpid());
 	rt_hear(child.socket);
 	FAIL("as it is to");
@@ -108,7 +106,7 @@ static void gone_before(void)
 	if (!parent) {
 		int sockets[2];
 
-		/* Not by rt_child_start(), which binds it at once. */
+		/* Not by rt_child_start(), which binds the child at once. */
 		parent = getpid();
 		CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, sockets));
 		if (fork()) {

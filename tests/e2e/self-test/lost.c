@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A mistake that ends as it must and loses memory: the leak checker must make it fail. */
+/* A mistake that ends as expected and leaks memory: the leak checker must make it fail. */
 #include "tests/lib/rt_mistake.h"
 
-/* Several: what was in a register or on the stack may still seem to be in use. */
+/* Leak several: a pointer left in a register or on the stack may hide one. */
 static int lost_list(struct rt_dev *dev)
 {
 	for (int i = 0; i < 4; i++)

@@ -232,7 +232,7 @@ static void test_no_protocol(void **state)
 	assert_string_equal(name, "rdmao2");
 }
 
-/* A device keeps the name that its creator chose, unless the administrator gives another one. */
+/* A device keeps the name that its creator chose, unless the rule gives a fixed name. */
 static void test_user_named(void **state)
 {
 	struct name_device device = {
