@@ -2,10 +2,10 @@
 /*
  * usage: absent [SITUATION]
  *
- * A caller connects to a process of its host that does not answer for a while: it is stopped, or
- * has no descriptor left, or is killed meanwhile. Nobody else waits for that: a bystander connects
- * to the caller and talks to it. When the absent one is back, it connects as well, and all that the
- * two send each other arrives: both have chosen the same path.
+ * A caller connects to a process of its host that does not answer for a while: it is stopped,
+ * has no free descriptor, or is killed meanwhile. No other process waits for it: a bystander
+ * connects to the caller and exchanges messages with it. When the absent process is back, it
+ * connects as well, and all messages between the two arrive: both have chosen the same path.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -25,7 +25,7 @@ enum role {
 };
 
 enum {
-	PAUSE = 1500000, /* us that it stays away when all others have done what they can */
+	PAUSE = 1500000, /* us that it stays away after all others have done what they can */
 	MESSAGES = 20,
 	LENGTH = 300,
 };
@@ -34,13 +34,13 @@ enum how {
 	STOPPED,
 	FULL, /* no descriptor is free */
 	KILLED,
-	OWN_WAY, /* not away at all, but it wants no shared memory */
+	OWN_WAY, /* not absent at all, but refuses shared memory */
 };
 
 static const struct situation {
 	const char *name;
 	enum how how;
-	enum role first; /* who opens its device first: the one that has to connect */
+	enum role first; /* opens its device first and therefore has to connect */
 } situations[] = {
 	{ "stopped", STOPPED, CALLER }, { "stopped-first", STOPPED, ABSENT },
 	{ "full", FULL, CALLER },	{ "full-first", FULL, ABSENT },
@@ -48,9 +48,9 @@ static const struct situation {
 	{ "own-way", OWN_WAY, CALLER }, { "own-way-first", OWN_WAY, ABSENT },
 };
 
-/* Shared by all. The caller has two QPs, the others one. */
+/* Shared by all processes. The caller has two QPs, the others have one. */
 static struct world {
-	struct rt_address caller[ROLES]; /* by who is its peer */
+	struct rt_address caller[ROLES]; /* by the role of the peer */
 	struct rt_address others[ROLES];
 	atomic_int opened, published, away, served, back, ready;
 } * world;
@@ -164,7 +164,7 @@ static void bystander_main(struct rt_dev *dev)
 	exit(0);
 }
 
-/* An application at its limit is told so; its QP takes no other path. */
+/* An application at its limit of descriptors gets an error; its QP takes no other path. */
 static void without_descriptors(struct rt_side *side)
 {
 	struct rlimit limit, none;

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Programs that never sleep: one thread asks a CQ on which nothing is to come, without pause, and
- * looks now and then whether there is an event. Two of them, on two hosts, connect, often; no QP
- * makes the device look at its sockets for them. Whoever waits for the moment in which such a
- * program has lost its processor has not done in minutes what takes a second.
- */
+/* Programs that never sleep: one thread polls a CQ without traffic, without pause, and checks
+ * for events now and then. Two of them, on two hosts, connect many times. No QP makes the device
+ * read its sockets for them. A device that waits until such a program has lost its processor
+ * would need minutes instead of a second. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 
@@ -70,7 +68,7 @@ static struct rdma_event_channel *channel(void)
 	return events;
 }
 
-/* A CQ on the identifier's device, polled until that has got used to it. */
+/* Create a CQ on the identifier's device and poll it until the device knows the poller. */
 static void cq_begin(struct end *end, struct ibv_context *verbs)
 {
 	if (end->cq)

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The time of day is set back by an hour whenever somebody has looked at it. Who waits for some
- * milliseconds does not wait for an hour: here by a socket for which another thread sleeps already.
- */
+/* The time of day is set back by an hour after each reading. A wait for some milliseconds must
+ * not become a wait for an hour. The case waits for a socket for which another thread sleeps
+ * already. */
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -19,7 +18,7 @@ enum {
 	FALLS_ASLEEP = 300000, /* us */
 };
 
-/* What all libraries of this program call. */
+/* Replaces the function for all libraries of this program. */
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *ret)
 {
 	int r = syscall(SYS_clock_gettime, clock, ret);

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A host that sends messages of the connection manager to two others, who have a connection: a
- * request from an address of its own for every number the connection's queue pair may have,
- * messages that name the connection by what both ends call it, requests to a listener and to
- * nobody. Nothing becomes of the connection, others connect meanwhile, and what the two keep is
- * bounded.
- */
+/* A host sends messages of the connection manager to two other hosts that have a connection: a
+ * request from its own address for every possible number of the connection's queue pair,
+ * messages with the connection's ids, requests to a listener and to a port without one. The
+ * connection is unaffected, other connections are made meanwhile, and the memory of the two
+ * hosts stays bounded. */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -37,7 +35,7 @@ enum {
 
 #define STRANGER "192.0.2.3"
 
-/* What the stranger knows of the connection, by listening on the link. */
+/* The stranger's knowledge of the connection, learned from packets on the link. */
 static struct world {
 	uint64_t client_guid, server_guid;
 	uint32_t client_id, server_id;
@@ -85,7 +83,7 @@ static void server_step(struct rdma_event_channel *events)
 	switch (event->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		world->requests++;
-		(void)rdma_accept(id, &param); /* it may be gone again */
+		(void)rdma_accept(id, &param); /* it may have gone again */
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
 		world->established++;
@@ -146,7 +144,7 @@ static void disconnect(struct rdma_cm_id *id)
 	CHECK_OK(rdma_destroy_id(id));
 }
 
-/* The connection that is attacked: it ends when this end says so. */
+/* The connection that is attacked: it ends as soon as this end disconnects. */
 static void client(int socket, int arg)
 {
 	struct rdma_event_channel *events;
@@ -162,7 +160,7 @@ static void client(int socket, int arg)
 	rdma_destroy_event_channel(events);
 }
 
-/* Connections like any other, until told. */
+/* Make ordinary connections until told to stop. */
 static void others(int socket, int arg)
 {
 	struct rdma_event_channel *events;
@@ -192,7 +190,7 @@ static int link_open(void)
 	return fd;
 }
 
-/* Until it has seen the answer to the request. */
+/* Read packets until the answer to the request has passed. */
 static void learn(int fd)
 {
 	uint8_t frame[2048];
@@ -249,7 +247,7 @@ static struct ibcm_mad request(const struct stranger *s, uint32_t id, uint32_t q
 	return mad;
 }
 
-/* As if from the other end, to the one at @s->to. */
+/* Send a message to @s->to as if from the other end. */
 static void say_foreign(struct stranger *s, uint32_t local_id, uint32_t remote_id, uint32_t qpn,
 			uint64_t guid)
 {
@@ -294,7 +292,7 @@ static void attack(void)
 		mad = request(&server_side, STALE + i + 1, i + 2, PORT + 1);
 		say(&server_side, &mad);
 	}
-	/* what the client calls it, too */
+	/* the client's id of the connection too */
 	mad = request(&server_side, world->client_id, CLIENT_QPN, PORT);
 	say(&server_side, &mad);
 	say_foreign(&server_side, world->client_id, world->server_id, SERVER_QPN,
@@ -308,7 +306,7 @@ static void attack(void)
 static void check_all(struct rt_child *here, struct rt_child *meanwhile)
 {
 	rt_child_finish(meanwhile);
-	/* the others', each once */
+	/* the others' connections, each once */
 	while (world->established < 1 + OTHERS)
 		usleep(1000);
 	while (world->disconnected < OTHERS)
@@ -329,7 +327,7 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	alarm(RT_SECONDS);
 	net_make("udp");
-	/* on the link, and no device's: nobody answers for the stranger */
+	/* an address on the link without a device: no process answers for the stranger */
 	if (system("ip addr add 192.0.2.3/32 dev lo"))
 		rt_skip("cannot have a second address");
 	world = mmap(NULL, sizeof(*world), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The type of service that a client chose is in every message of its connection, both ways, as seen
- * on the link, and in both queue pairs; also in what is said without an identifier, to hear whether
- * the peer is there, and when the process is killed.
- */
+/* The type of service that a client chose is in every message of its connection, both ways, as
+ * seen on the link, and in both queue pairs. It is also in messages without an identifier: the
+ * probe whether the peer is alive, and the message after a kill. */
 #include <arpa/inet.h>
 #include <linux/if_packet.h>
 #include <net/ethernet.h>
@@ -40,7 +38,7 @@ static void at_port(struct sockaddr_in *in, uint16_t port)
 
 /* ---- both ends ---- */
 
-/* Nobody goes on when the test is over. */
+/* Enter a host, and end with the test. */
 static void enter(int host)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -194,7 +192,8 @@ static int link_open(void)
 	return fd;
 }
 
-/* Return: the kind of message; negative: none of the connection manager. */
+/* Return the kind of message, or a negative number for a message that is not the connection
+ * manager's. */
 static int kind_of(const uint8_t *frame, ssize_t length)
 {
 	struct ibcm_mad mad;
@@ -207,10 +206,8 @@ static int kind_of(const uint8_t *frame, ssize_t length)
 	return mad.type;
 }
 
-/*
- * All that waits has a type of service that a client chose; the last one's may come once more,
- * late. Return: the kinds that have this one, a bit each.
- */
+/* Check that all messages on the link have a type of service that a client chose; the last one's
+ * may come a second time, late. Return a bit for each kind of message with this type of service. */
 static uint32_t check_link(int fd, uint8_t tos)
 {
 	uint8_t frame[2048];
@@ -220,7 +217,7 @@ static uint32_t check_link(int fd, uint8_t tos)
 	while ((n = recv(fd, frame, sizeof(frame), MSG_DONTWAIT)) >= 0) {
 		int kind = kind_of(frame, n);
 
-		/* an answer to a message that does not say it, but travels in it */
+		/* an answer carries the type of service of its request */
 		if (kind < 0 || kind == IBCM_SIDR_REP)
 			continue;
 		if (frame[1] != TOS && frame[1] != OTHER_TOS)
@@ -231,7 +228,7 @@ static uint32_t check_link(int fd, uint8_t tos)
 	return seen;
 }
 
-/* Until one of the kind came by. */
+/* Wait until a message of this kind has passed. */
 static void await_link(int fd, enum ibcm_message kind)
 {
 	struct pollfd wait = { .fd = fd, .events = POLLIN };

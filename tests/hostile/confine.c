@@ -2,9 +2,9 @@
 /*
  * usage: confine [seccomp] [again] [memlock] [uid=NUMBER] -- COMMAND...
  *
- * Runs a command with less than a program usually has: without the system calls that container
- * runtimes deny by default, without mapping shared memory a second time (mremap() of no bytes),
- * without memory that may be locked, as an ordinary user without any capability.
+ * Run a command with restrictions: without the system calls that container runtimes deny by
+ * default, without a second mapping of shared memory (mremap() of no bytes), without memory that
+ * may be locked, or as an ordinary user without any capability.
  */
 #include <errno.h>
 #include <grp.h>
@@ -21,12 +21,12 @@
 #include <unistd.h>
 
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
-/* Of mremap()'s second argument, the low half. */
+/* The low half of mremap()'s second argument. */
 #define LENGTH_OLD \
 	(offsetof(struct seccomp_data, args[1]) + (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__) * 4)
 
-/* What Docker's default profile refuses to a process without capabilities, and what it refused on
- * older kernels; as far as it could matter here. */
+/* The system calls that Docker's default profile denies to a process without capabilities, now
+ * and on older kernels, as far as they could matter here. */
 static const unsigned int denied[] = {
 	SYS_process_vm_readv,
 	SYS_process_vm_writev,
@@ -101,8 +101,7 @@ static void deny_calls(void)
 	filter_set(filter, n);
 }
 
-/* As QEMU's user mode does. A length of the old mapping has no bits but these 32 that would matter
- * here. */
+/* As QEMU's user mode does. Only these 32 bits of the old mapping's length matter here. */
 static void deny_again(void)
 {
 	static const struct sock_filter filter[] = {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: crowd [PROCESSES [all|ring]]
+ * usage: crowd [PROCESSES [all
+ * ring]]
  *
  * Many processes of one host, each with a queue pair to every other one, or in a ring to its two
- * neighbours, connect all at once and send something to each. Every message arrives, and no request
- * fails: the two ends of each pair have chosen the same path.
+ * neighbours, connect all at once and send a message to each peer. Every message arrives, and no
+ * request fails: the two ends of each pair have chosen the same path.
  */
 #include <pthread.h>
 #include <stdatomic.h>
@@ -32,9 +33,9 @@ static struct world {
 	atomic_int failed;  /* requests */
 	atomic_int missing; /* messages */
 	atomic_long connect_ms;
-	atomic_long connect_us;	 /* of processor, of all */
-	atomic_long pss, tables; /* KiB of all */
-	uint32_t qpn[];		 /* [whose][to whom], of its peers */
+	atomic_long connect_us;	 /* processor time of all processes */
+	atomic_long pss, tables; /* KiB of all processes */
+	uint32_t qpn[];		 /* [owner][peer], of the owner's QP */
 } * world;
 
 static int count = PROCESSES;
@@ -50,7 +51,7 @@ struct member {
 	struct rt_dev *dev;
 	struct ibv_cq *cq;
 	struct rt_buf buf;
-	struct link *link; /* [i]: to who is i + 1 places behind it, or in a ring to the last one */
+	struct link *link; /* [i]: to the member i + 1 places behind; in a ring, to the last */
 	int to_come;	   /* completions */
 	int received;
 };
@@ -63,7 +64,7 @@ static long now_ms(void)
 	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* The i-th peer of a member, and which of the peer's it is to that. */
+/* Return the i-th peer of a member, and the index of the member among that peer's links. */
 static int peer_of(int index, int i)
 {
 	int steps = i + 1 == peers ? count - 1 : i + 1;
@@ -81,7 +82,7 @@ static uint32_t *qpn_of(int index, int i)
 	return &world->qpn[(size_t)index * peers + i];
 }
 
-/* What @from says to @to. */
+/* Return the message from @from to @to. */
 static uint32_t message(int from, int to)
 {
 	return from << 16 | to;
@@ -166,7 +167,7 @@ static long processor_us(void)
 	       usage.ru_stime.tv_usec;
 }
 
-/* Each begins with another one. */
+/* Connect to all peers; each member begins with another one. */
 static void connect_all(struct member *m)
 {
 	long begun = now_ms();
@@ -207,7 +208,7 @@ static void completed(struct member *m, const struct ibv_wc *wc)
 
 	m->to_come--;
 	if (wc->status != IBV_WC_SUCCESS) {
-		/* A flushed receive is its request's doing. */
+		/* A flushed receive follows from a failed request. */
 		if (!(wc->wr_id & 1))
 			atomic_fetch_add(&world->failed, 1);
 		return;
@@ -219,7 +220,7 @@ static void completed(struct member *m, const struct ibv_wc *wc)
 	}
 }
 
-/* A message that is lost to a path nobody looks at never comes. */
+/* Receive all messages. A message on a path that the peer does not poll never comes. */
 static void receive_all(struct member *m)
 {
 	struct ibv_wc wc[16];
@@ -239,7 +240,7 @@ static void receive_all(struct member *m)
 	atomic_fetch_add(&world->missing, peers - m->received);
 }
 
-/* KiB that the line of @path which begins with @word says. */
+/* Return the KiB in the line of @path that begins with @word. */
 static long file_kib(const char *path, const char *word)
 {
 	FILE *f = fopen(path, "re");

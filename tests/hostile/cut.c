@@ -15,7 +15,7 @@
 #define PIECE 10000
 #define WHOLE (8u << 20)
 #define PORT  7471
-#define CUT_S 2 /* less than anybody's patience */
+#define CUT_S 2 /* less than any timeout */
 
 static uint8_t byte_at(size_t i)
 {
@@ -44,7 +44,7 @@ static struct sockaddr_in address(const char *host)
 	return name;
 }
 
-/* Return: 0 or the errno; *ret_got bytes came. */
+/* Receive until the end. Return 0 or the errno; *ret_got is the number of bytes. */
 static int receive(int fd, size_t *ret_got)
 {
 	static uint8_t bytes[PIECE];
@@ -56,7 +56,7 @@ static int receive(int fd, size_t *ret_got)
 	return n ? errno : 0;
 }
 
-/* Up to @total. Return: 0 or the errno. */
+/* Send up to @total bytes. Return 0 or the errno. */
 static int transmit(int fd, size_t from, size_t total)
 {
 	static uint8_t bytes[PIECE];
@@ -75,7 +75,7 @@ static int transmit(int fd, size_t from, size_t total)
 	return 0;
 }
 
-/* Tells that it listens, and then what became of the connection. */
+/* Tell the other process when it listens, and the fate of the connection. */
 static void receiver(int socket, bool whole)
 {
 	struct sockaddr_in here = address("192.0.2.2");
@@ -96,7 +96,7 @@ static void receiver(int socket, bool whole)
 		CHECK_INT(error, 0);
 	} else {
 		CHECK(got > 0 && got < WHOLE);
-		/* Who had room to tell of when the link was cut gives up by itself. */
+		/* A receiver that had room to announce when the link was cut gives up by itself. */
 		CHECK(error == ECONNRESET || error == ETIMEDOUT);
 	}
 	CHECK_OK(rclose(fd));
@@ -143,7 +143,7 @@ static void *mend_later(void *arg)
 	return NULL;
 }
 
-/* A link that comes back in time has lost nothing. */
+/* A link that comes back in time has lost no data. */
 static void comes_back(void)
 {
 	struct rt_child child;
@@ -158,7 +158,7 @@ static void comes_back(void)
 	rt_child_finish(&child);
 }
 
-/* A sender gives up; when the link is back its peer hears so, and of no end in order. */
+/* A sender gives up. When the link is back, its peer gets an error and no orderly end. */
 static void comes_back_late(void)
 {
 	struct rt_child child;
@@ -171,7 +171,7 @@ static void comes_back_late(void)
 	rt_child_finish(&child);
 }
 
-/* Accepts, and reads nothing. */
+/* Accept, and read no data. */
 static void receive_nothing(int socket, int arg)
 {
 	struct sockaddr_in here = address("192.0.2.2");
@@ -193,7 +193,7 @@ static void receive_nothing(int socket, int arg)
 	CHECK_OK(rclose(listening));
 }
 
-/* As much as the peer has room for, until nothing of it is under way. */
+/* Send as much as the peer has room for, and wait until no message is under way. */
 static int connected_full(void)
 {
 	static const uint8_t bytes[PIECE];
@@ -208,7 +208,7 @@ static int connected_full(void)
 	return fd;
 }
 
-/* Until it is known that the peer is away. */
+/* Wait until the peer is known to be away. */
 static void *wait_in_vain(void *arg)
 {
 	struct pollfd *p = arg;
@@ -218,8 +218,8 @@ static void *wait_in_vain(void *arg)
 	return NULL;
 }
 
-/* Two clients of receive_nothing(): the link is cut, and one polls for @events in a thread, while
- * the other is in the call @blocked. */
+/* Two clients of receive_nothing(): the link is cut, and one polls for @events in a thread,
+ * while the other is in the call @blocked. */
 static void peer_away(int (*client)(void), short events, ssize_t (*blocked)(int))
 {
 	struct pollfd waited = { .events = events };
@@ -252,13 +252,14 @@ static ssize_t send_one(int fd)
 	return rsend(fd, "x", 1, MSG_NOSIGNAL);
 }
 
-/* Nothing is outstanding whose loss could tell that the peer is away, and it owes room. */
+/* No message is outstanding whose loss could reveal that the peer is away, and the peer owes
+ * room. */
 static void full_peer_away(void)
 {
 	peer_away(connected_full, POLLOUT, send_one);
 }
 
-/* ---- a receiver, which has nothing under way, and who keeps its connection alive ---- */
+/* ---- a receiver without messages under way that keeps its connection alive ---- */
 
 static void keep_alive(int fd)
 {
@@ -291,7 +292,7 @@ static void kept_peer_away(void)
 	peer_away(connected_kept, POLLIN, receive_one);
 }
 
-/* An interface that is down for a while has lost nothing, either. */
+/* An interface that is down for a while has lost no data either. */
 static void *up_later(void *arg)
 {
 	sleep(CUT_S);

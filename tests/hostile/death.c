@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: death [library|call|reborn|stopped]
+ * usage: death [library
+ * call
+ * reborn
+ * stopped]
  *
- * A process is killed whose child lives on and has all of its descriptors, for it was forked
- * without exec: by fork(), and by the system call, of which no library hears. The process that is
- * connected to it sees it dead all the same. Of the device a child by fork() has one descriptor,
- * that of the context, by which it may import it; it leads to the parent, and nowhere after that.
- * And when somebody else gets the dead one's number, with other things at the same addresses,
- * nothing is written there. Who is only stopped is waited for as long as the queue pair's retries
- * last.
+ * A process is killed whose child lives on and has all of its descriptors, because it was forked
+ * without exec: by fork(), or by the system call, of which no library knows. The peer detects
+ * the death all the same. A child by fork() has one descriptor of the device, that of the
+ * context for importing it. That descriptor leads to the parent, and nowhere after the parent's
+ * death.
+ *
+ * If another process gets the dead one's number, with other data at the same addresses, it is
+ * not written to. A process that is only stopped is waited for as long as the queue pair's
+ * retries last.
  */
 #include <dirent.h>
 #include <linux/sched.h>
@@ -34,14 +39,14 @@ enum fork_kind {
 	BY_SYSTEM_CALL,
 };
 
-/* Shared by all. */
+/* Shared by all processes. */
 static struct world {
 	struct rt_address victim;
 	atomic_int heir; /* the victim's child */
 	atomic_bool ready, killed, reborn, over, sends;
 } * world;
 
-/* A number of its own, the dead one's, and that one's memory as it was. */
+/* Take the dead process's number, and have its memory as it was. */
 static void bystander_main(const struct rt_side *side)
 {
 	world->reborn = true;
@@ -51,7 +56,7 @@ static void bystander_main(const struct rt_side *side)
 	_exit(0);
 }
 
-/* Skips the test where nobody may choose a number. */
+/* Fork with this process number; skip the test if that is not allowed. */
 static pid_t fork_as(pid_t pid)
 {
 	struct clone_args args = { .exit_signal = SIGCHLD,
@@ -61,7 +66,7 @@ static pid_t fork_as(pid_t pid)
 	return syscall(SYS_clone3, &args, sizeof(args));
 }
 
-/* Whoever is at the other end of the socket is gone, and it is nobody's. */
+/* Whether the other end of the socket is closed. */
 static bool is_dead_end(int fd)
 {
 	struct pollfd end = { .fd = fd };
@@ -129,13 +134,13 @@ static void victim_main(int socket, enum fork_kind kind, bool reborn)
 	theirs = rt_exchange(socket, &mine);
 	rt_side_connect(&side, &theirs);
 	rt_exchange(socket, &mine);
-	rt_exchange(socket, &mine); /* written to */
+	rt_exchange(socket, &mine); /* wait for the peer's write */
 	rt_fill(side.buf.p, LENGTH, SEED);
 	child = kind == BY_LIBRARY ? fork() : syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	CHECK(child >= 0);
 	if (!child) {
 		if (kind == BY_LIBRARY) {
-			CHECK_INT(descriptors("socket:"), sockets + 1); /* cmd_fd */
+			CHECK_INT(descriptors("socket:"), sockets + 1); /* and cmd_fd */
 			CHECK_INT(descriptors("anon_inode:"), events);
 			CHECK_INT(descriptors("memfd:"), memory);
 		}
@@ -210,7 +215,7 @@ static void run(enum fork_kind kind, bool reborn)
 		CHECK_INT(waitpid(-1, NULL, WNOHANG), 0);
 		usleep(1000);
 	}
-	/* So that only what it does before it copies can tell. */
+	/* Only checks before a copy can detect the death. */
 	if (reborn)
 		CHECK_OK(kill(pids[0], SIGSTOP));
 	CHECK_OK(kill(pids[1], SIGKILL));
@@ -227,7 +232,7 @@ static void run(enum fork_kind kind, bool reborn)
 	CHECK_INT(ended, 0);
 }
 
-/* What does not need it goes on; what does ends. */
+/* Requests that do not need the stopped peer complete; the others end with an error. */
 static void stopped(void)
 {
 	int sockets[2], status;
@@ -250,7 +255,8 @@ static void stopped(void)
 	CHECK_INT(waitpid(pids[1], NULL, 0), pids[1]);
 }
 
-/* Process 1 of its namespace: gets the dead one's child, and nobody else takes numbers. */
+/* Run as process 1 of a namespace, which inherits the dead one's child; no other process takes
+ * numbers. */
 static void all(const char *only)
 {
 	if (!only || !strcmp(only, "library"))

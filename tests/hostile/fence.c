@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Two processes that share memory. The worker copies to or from memory of the owner, which ends
- * what the copy goes by while it is under way. The end waits for the copy. When it has returned,
- * nothing of the copy reaches the owner's memory, and nothing that the owner writes there from then
- * on arrives anywhere.
+ * Two processes that share memory. The worker copies to or from memory of the owner, and the
+ * owner ends an object that the copy depends on while the copy is under way. The ending call
+ * waits for the copy. After its return no byte of the copy reaches the owner's memory, and no
+ * byte that the owner writes from then on arrives anywhere.
  *
- * A page of the worker's own memory is missing, and userfaultfd(2) stops the copy there for as long
- * as the case needs. The owner's log names the process that it waits for: then the page comes.
+ * A page of the worker's own memory is missing, and userfaultfd(2) stops the copy there for as
+ * long as the case needs. The owner's log names the process that it waits for: then the page is
+ * provided.
  */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
@@ -25,12 +26,12 @@
 
 enum {
 	SIZE = 1 << 16,
-	PART = 2 * 4096, /* bytes of one copy by the kernel: so few are never packets instead */
-	BEFORE = 0xa1,	 /* all bytes of both until the end */
-	AFTER = 0x55,	 /* the owner's bytes when the end has returned */
+	PART = 2 * 4096, /* of one kernel copy: too short for packets instead */
+	BEFORE = 0xa1,	 /* all bytes of both until the ending call */
+	AFTER = 0x55,	 /* the owner's bytes after the ending call */
 };
 
-/* What the worker does with the owner's memory. */
+/* The worker's operation on the owner's memory. */
 enum work {
 	WRITE,
 	READ,
@@ -39,7 +40,8 @@ enum work {
 	FETCH_WRITE, /* the owner writes by reference */
 };
 
-/* What the owner's memory is: the worker maps the first two, and the kernel copies the others. */
+/* The kind of the owner's memory: the worker maps the first two kinds, and the kernel copies the
+ * others. */
 enum memory {
 	SHARED,
 	DEVICE,
@@ -57,12 +59,12 @@ enum finish {
 	CLOSE,
 };
 
-/* What becomes of the worker while the owner waits. */
+/* The fate of the worker while the owner waits. */
 enum fate {
 	GOES_ON,
 	WAS_STOPPED,
 	IS_KILLED,
-	COMES_LATE, /* it was stopped before the copy, and begins when the end has returned */
+	COMES_LATE, /* it was stopped before the copy, and begins after the ending call */
 };
 
 struct cell {
@@ -75,17 +77,17 @@ struct cell {
 /* Of this case; set before the worker is forked. */
 static const struct cell *cell;
 
-/* What the two tell each other. */
+/* Words between the two processes. */
 enum word {
 	BEGIN,	/* owner: it is connected */
-	READY,	/* worker: so is it, and it copies what comes */
+	READY,	/* worker: connected too, and will copy next */
 	INSIDE, /* worker: the copy is in the middle */
 	GO_ON,	/* owner: the page may come */
 	OVER,	/* worker: the copy has ended */
 	END,	/* owner: nothing more is to come */
 };
 
-/* UROCE_PATH=udp: no peer copies anything, and no call waits for one. */
+/* UROCE_PATH=udp: no peer copies data, and no call waits for a copy. */
 static bool by_packets(void)
 {
 	const char *path = getenv("UROCE_PATH");
@@ -116,7 +118,7 @@ static struct {
 	atomic_bool end;
 } worker;
 
-/* Registered before the gap is made: a registration looks whether the memory is there. */
+/* Register before the page is removed, because a registration checks that the memory exists. */
 static void worker_memory(struct rt_dev *dev)
 {
 	struct uffdio_api api = { .api = UFFD_API };
@@ -165,7 +167,7 @@ static void gap_wait(void)
 	rt_tell(worker.socket, OVER);
 }
 
-/* Speaks with the owner, because the thread that copies cannot. */
+/* Answer the owner, because the thread that copies cannot. */
 static void *owner_hear(void *arg)
 {
 	if (cell->fate != COMES_LATE)
@@ -197,7 +199,7 @@ static void copy_post(struct rt_side *side, const struct rt_address *owner)
 	worker.copied = true;
 }
 
-/* What is received with success are the bytes that were sent. */
+/* Check that data received with success equals the data that was sent. */
 static void received_check(const struct ibv_wc *wc)
 {
 	if (wc->status || cell->work != FETCH_SEND)
@@ -270,7 +272,7 @@ static struct {
 	uint8_t *p;
 	struct ibv_mr *mr;
 	atomic_bool returned;
-	bool early; /* the end returned before the copy was over */
+	bool early; /* the ending call returned before the copy was over */
 } owner;
 
 static void bytes_set(uint8_t byte)
@@ -344,7 +346,7 @@ static void owner_send(void)
 
 	write.wr.rdma.remote_addr = owner.peer.addr;
 	write.wr.rdma.rkey = owner.peer.rkey;
-	if (cell->work == FETCH_WRITE) { /* behind something on its way it is no copy of ours */
+	if (cell->work == FETCH_WRITE) { /* behind a send under way it is no copy */
 		send.num_sge = 0;
 		send.next = &write;
 	}
@@ -388,7 +390,7 @@ static void owner_finish(void)
 	}
 }
 
-/* Nothing else waits with it. */
+/* Other queue pairs do not wait. */
 static void others_go_on(void)
 {
 	struct ibv_send_wr wr = { .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
@@ -407,7 +409,7 @@ static void others_go_on(void)
 	rt_pair_close(&pair);
 }
 
-/* While the main thread is in the call that ends it. */
+/* Apply the worker's fate while the main thread is in the ending call. */
 static void *fate_watch(void *arg)
 {
 	char process[64];
@@ -464,7 +466,7 @@ static void owner_begin(void)
 	hear(owner.worker.socket, READY);
 }
 
-/* What the owner has sent lies there, and was not looked at. */
+/* The owner's sends are in the ring, and the worker has not read them. */
 static void late_run(void)
 {
 	CHECK_OK(kill(owner.worker.pid, SIGSTOP));
@@ -479,7 +481,7 @@ static void late_run(void)
 	rt_child_finish(&owner.worker);
 }
 
-/* On some processors what would be a reference is copied into packets. */
+/* On some processors a message that would be a reference is copied into packets. */
 static void references_check(void)
 {
 	if (is_fetch() && strstr(rt_log_text(), "large messages on this host are packets"))
@@ -520,7 +522,7 @@ static void run(const void *arg)
 	else
 		middle_run();
 	rt_log_discard();
-	_exit(0); /* with what the end has left */
+	_exit(0); /* leaves the objects as the ending call left them */
 }
 
 #define CELL(name, ...)                                            \

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Two hosts and a firewall that lets only packets from port 4791 to port 4791 pass, on the way in
- * or on the way out, of one or of both: what leaves by flows never arrives. Every byte of a
- * conversation does, and every packet on the link has the ICRC for what its header says.
- */
+/* Two hosts and a firewall that passes only packets from port 4791 to port 4791, inbound or
+ * outbound, on one host or both: packets of flows never arrive. Every byte of a conversation
+ * arrives, and every packet on the link has the ICRC that belongs to its header. */
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
@@ -25,17 +23,17 @@ enum {
 	WRITTEN = 61440,
 };
 
-/* As it is in every case. */
+/* The same in every case. */
 #define FLOW_PACKETS "udp dport 4791 udp sport != 4791"
 
 struct wall {
-	const char *hook; /* NULL: there is none */
+	const char *hook; /* NULL: no firewall */
 	bool on[NET_HOSTS];
 	bool ipv6;
-	bool falls; /* it is built amid traffic, and taken down again */
+	bool falls; /* built during traffic, and removed again */
 };
 
-/* --- the firewall --- */
+/* Count packets before a firewall in the same host's input drops them. */
 
 static void nft(const char *commands)
 {
@@ -114,7 +112,7 @@ static void all_sent(struct talk *talk)
 		take(talk);
 }
 
-/* Both sides know the messages: they follow from their numbers. */
+/* Both sides know the messages, because the messages follow from their numbers. */
 static void say(struct talk *talk, uint32_t length)
 {
 	struct ibv_sge sge = rt_sge(&talk->side, OUT, length);
@@ -137,7 +135,7 @@ static void hear(struct talk *talk, uint32_t length)
 	rt_recv(&talk->side, n, IN, LENGTH);
 }
 
-/* The other side has nothing to send but acknowledgements. */
+/* Send messages to a side that sends only acknowledgements. */
 static void tell(struct talk *talk, int who)
 {
 	for (int i = 0; i < TOLD; i++)
@@ -162,7 +160,7 @@ static void converse(struct talk *talk)
 	all_sent(talk);
 }
 
-/* Return: what the other side says. */
+/* Exchange a word; return the other side's. */
 static bool agree(struct talk *talk, bool mine)
 {
 	char byte = mine;
@@ -190,7 +188,7 @@ static void use_ipv6(int host)
 	CHECK_OK(system(command));
 }
 
-/* A large send is in packets before it is on the link. */
+/* Segment large sends before they reach the link. */
 static void cut_up(int host)
 {
 	char command[64];
@@ -201,7 +199,7 @@ static void cut_up(int host)
 
 static void talk_open(struct talk *talk)
 {
-	/* A busy machine is not a lost peer. */
+	/* A busy machine must not count as a lost peer. */
 	static const struct rt_options options = { .timeout = 16, .send_wr = WRITES };
 	struct rt_address mine;
 
@@ -221,8 +219,8 @@ static void talk_close(struct talk *talk)
 	rt_close(dev);
 }
 
-/* One that was there from the first packet on must have been run against; later, flows may be at
- * rest because the machine is busy. */
+/* A firewall that existed from the first packet must have dropped packets. With a later one the
+ * flows may be at rest because the machine is busy. */
 static void behind_wall(struct talk *talk, const struct wall *wall)
 {
 	bool mine = wall->hook && wall->on[talk->host];
@@ -238,7 +236,8 @@ static void behind_wall(struct talk *talk, const struct wall *wall)
 		CHECK(counted("walled") > 0);
 }
 
-/* Many messages in little time: each is longer than the one before, so they leave one by one. */
+/* Send many messages in little time: each is longer than the one before, so that each leaves as
+ * a packet of its own. */
 static void write_many(struct talk *talk)
 {
 	for (uint32_t i = 1; i <= WRITES; i++) {
@@ -253,7 +252,7 @@ static void write_many(struct talk *talk)
 	EXPECT(&talk->side, WRITES, IBV_WC_RDMA_WRITE);
 }
 
-/* Without a wall packets come by flows, again after a while. */
+/* Without a firewall packets come by flows, after a while again. */
 static void until_flows(struct talk *talk)
 {
 	unsigned long long before = counted("flows");

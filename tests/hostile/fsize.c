@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who may write no large files has no device, and hears why: the kernel would end the process. */
+/* A process that may not write large files gets no device, and the log has the reason: the
+ * kernel would end the process. */
 #include <sys/resource.h>
 
 #include "tests/lib/rt.h"

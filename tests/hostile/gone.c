@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A provider of one device that is gone: what was made on it cannot be destroyed. */
+/* A provider of a device that is gone: its objects cannot be destroyed. */
 #include <stdio.h>
 
 #include "libibverbs/provider.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A peer as a kernel's connection manager is one: it never asks whether the other side is still
- * there. Processes that are connected to it end in every way there is, and it is told.
- */
+/* A peer like a kernel's connection manager, which never probes whether the other side is still
+ * alive. Processes that are connected to it end in every possible way, and the peer is told. */
 #include <arpa/inet.h>
 #include <dirent.h>
 #include <endian.h>
@@ -30,16 +28,16 @@ enum {
 	PEER_ID = 0x1000, /* of its first connection */
 	MANY = 300,
 	PLACES = MANY + 16,
-	SECONDS = 100, /* for all of it: without a guardian it would wait for ever */
+	SECONDS = 100, /* for all cases: without a guardian the peer would wait for ever */
 };
 
-/* What the peer has heard. */
+/* The messages that the peer received. */
 static struct world {
 	bool deaf;     /* it answers no request */
-	uint64_t guid; /* of the last request it did not answer, and the id that was named in it */
+	uint64_t guid; /* of the last request that it did not answer, with the id in that request */
 	uint32_t id;
-	uint32_t connected, first; /* connections it ever had; and before this case */
-	uint32_t ids[PLACES];	   /* what the other side calls each of them */
+	uint32_t connected, first; /* connections ever made, and those before this case */
+	uint32_t ids[PLACES];	   /* the other side's id of each */
 	bool ended[PLACES];
 	atomic_uint ended_count, dreqs; /* of this case */
 	atomic_uint rejs, strange;
@@ -64,7 +62,7 @@ static void request_answer(struct stranger *s, const struct ibcm_mad *req)
 	}
 	if (world->deaf || n == PLACES)
 		return;
-	/* A request that was sent twice is one. */
+	/* A repeated request counts once. */
 	if (n && world->ids[n - 1] == req->local_id)
 		rep.local_id--;
 	else
@@ -81,7 +79,7 @@ static void end_note(const struct ibcm_mad *dreq)
 		world->strange++;
 		return;
 	}
-	if (n < world->first) /* once more */
+	if (n < world->first) /* repeated */
 		return;
 	world->ended_count += !world->ended[n];
 	world->ended[n] = true;
@@ -121,7 +119,7 @@ static void peer(int socket, int arg)
 	}
 }
 
-/* --- who ends --- */
+/* --- the processes that end --- */
 
 static struct sockaddr *address(const char *text)
 {
@@ -167,7 +165,7 @@ static void on_child(int number)
 	children_ended++;
 }
 
-/* Nothing of the one who waits is to be seen in the process itself. */
+/* The process cannot see its guardian: neither by signals nor by waitpid(). */
 static void victim_looks(int socket, int arg)
 {
 	struct sigaction action = { .sa_handler = on_child };
@@ -181,7 +179,7 @@ static void victim_looks(int socket, int arg)
 	stay(socket);
 }
 
-/* A child that is nobody but its memory, and of which no library was told. */
+/* Create a child that only shares memory, without any library's knowledge. */
 static void victim_forks(int socket, int arg)
 {
 	net_enter(NET_HERE);
@@ -229,7 +227,7 @@ static void victim_of_many(int socket, int arg)
 	stay(socket);
 }
 
-/* Starting a program is death from here on. */
+/* Make the start of another program fatal from here on. */
 static void confine(void)
 {
 	struct sock_filter code[] = {
@@ -252,7 +250,7 @@ static void victim_confined(int socket, int arg)
 	stay(socket);
 }
 
-/* Both ends are processes of this host, who watch one another. */
+/* Both ends are processes of this host, which watch each other. */
 static void victim_at_home(int socket, int arg)
 {
 	struct rdma_conn_param param = { .qp_num = VICTIM_QPN };
@@ -274,7 +272,7 @@ static void victim_at_home(int socket, int arg)
 	stay(socket);
 }
 
-/* --- and what is left of them --- */
+/* --- what remains of them --- */
 
 static bool reads_as(const char *pid, const char *file, const char *text)
 {
@@ -299,7 +297,8 @@ static bool is_of_net(const char *pid, const struct stat *net)
 	return !stat(path, &st) && st.st_ino == net->st_ino;
 }
 
-/* Of the network namespace that this process is in. One that has ended has none. */
+/* Count the guardians in this process's network namespace. A process that has ended has no
+ * namespace. */
 static unsigned int guardians(void)
 {
 	unsigned int count = 0;
@@ -345,7 +344,7 @@ static struct rt_child start(void (*victim)(int socket, int arg))
 	return child;
 }
 
-/* Whoever has the other end of the pipe keeps this process from reading its end. */
+/* A process that keeps the other end of the pipe open prevents the read from ending. */
 static void killed(void)
 {
 	struct rt_child child;
@@ -355,7 +354,7 @@ static void killed(void)
 	begin("killed");
 	CHECK_OK(pipe(ends));
 	child = start(victim_looks);
-	while (guardians() != 1) /* it has its name a moment after it was started */
+	while (guardians() != 1) /* it gets its name a moment after its start */
 		usleep(1000);
 	close(ends[1]);
 	rt_child_kill(&child);
@@ -412,7 +411,7 @@ static void killed_asking(void)
 	CHECK_INT(world->dreqs, 0);
 }
 
-/* It says so itself, once. */
+/* The process itself sends the message, once. */
 static void exits(void)
 {
 	struct rt_child child;

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Several processes of a host share its RoCE port, and one of them does nothing any more: it was
- * stopped, or it was killed and a child of which no library was told has its sockets. What the
- * connection manager of another host says to the rest of them, who ask and who are asked, does not
- * come to that one. Each process in turn is the one, for which of them the kernel would choose
- * nobody knows.
- */
+/* Several processes of a host share its RoCE port, and one of them is halted: it was stopped, or
+ * it was killed and a child without any library's knowledge keeps its sockets. Messages of
+ * another host's connection manager to the other processes, as clients and as servers, do not go
+ * to the halted one. Each process in turn is halted, because the kernel's choice among them is
+ * unknown. */
 #include <arpa/inet.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -66,7 +64,7 @@ static struct rdma_cm_id *ask(struct rdma_event_channel *events, const char *tex
 	return id;
 }
 
-/* --- the other host: asks everybody once, and ends what others have asked for --- */
+/* ---- the other host: asks every process once, and ends connections that others asked for --- */
 
 static void other_answer(struct rdma_cm_id *id, enum rdma_cm_event_type type)
 {
@@ -77,7 +75,7 @@ static void other_answer(struct rdma_cm_id *id, enum rdma_cm_event_type type)
 	else if (type == RDMA_CM_EVENT_ESTABLISHED)
 		CHECK_OK(rdma_disconnect(id));
 	else if (type == RDMA_CM_EVENT_DISCONNECTED)
-		(void)rdma_disconnect(id); /* who was asked to answers */
+		(void)rdma_disconnect(id); /* the side that got the disconnect confirms it */
 }
 
 static void other(int socket, int round)
@@ -106,7 +104,7 @@ static void other(int socket, int round)
 
 /* --- this host --- */
 
-/* A child that is nobody but its memory and its sockets. */
+/* Create a child that only keeps memory and sockets. */
 static void leave_child(int socket)
 {
 	if (!syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL)) {
@@ -157,7 +155,7 @@ static void member(int socket, int round)
 	pause();
 }
 
-/* Return: the child that is left, if any. */
+/* Halt a process; return the child that remains, or 0. */
 static pid_t halt(struct rt_child *one, bool killed)
 {
 	pid_t child = 0;
@@ -214,7 +212,7 @@ int main(void)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	alarm(RT_SECONDS);
 	net_make("udp");
-	/* Children that are left are this one's: it knows when their sockets are closed. */
+	/* Adopt remaining children, so that this process knows when their sockets are closed. */
 	CHECK_OK(prctl(PR_SET_CHILD_SUBREAPER, 1));
 	for (int which = 0; which < MEMBERS; which++) {
 		crowd(which, false);

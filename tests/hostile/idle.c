@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: idle shm|udp
+ * usage: idle shm
+ * udp
  *
- * Two processes with connected queue pairs that did something, and then nothing: none of their
+ * Two processes with connected queue pairs exchange messages and then become idle: none of their
  * threads runs.
  */
 #include <dirent.h>
@@ -34,7 +35,8 @@ static void message(struct rt_side *side, bool first)
 	EXPECT(side, 1, IBV_WC_SEND);
 }
 
-/* @peer: to the other end. @parent: a byte says that all is done; at its end this ends. */
+/* @peer: to the other end. @parent: a byte reports that all is done; this process ends with the
+ * parent's end. */
 static void end_main(int peer, int parent, bool first)
 {
 	static const struct rt_options kinds[PAIRS] = {
@@ -73,7 +75,7 @@ static pid_t end_start(int host, int peer, int *ret_parent)
 	if (!pid) {
 		alarm(RT_SECONDS);
 		net_enter(host);
-		close(*ret_parent); /* the first one's, in the second */
+		close(*ret_parent); /* the first process's end, in the second */
 		close(parent[0]);
 		end_main(peer, parent[1], host == NET_HERE);
 		exit(0);
@@ -83,8 +85,8 @@ static pid_t end_start(int host, int peer, int *ret_parent)
 	return pid;
 }
 
-/* How often a thread of the process left the processor. @ret_ready: one of them has it, or waits
- * for it. */
+/* Return how often threads of the process left the processor. @ret_ready: a thread is running or
+ * ready to run. */
 static long switches(pid_t pid, bool *ret_ready)
 {
 	char path[300], line[200];
@@ -114,7 +116,8 @@ static long switches(pid_t pid, bool *ret_ready)
 	return total;
 }
 
-/* A second in which nothing ran, nor wanted to. Who never comes to rest is stopped by the alarm. */
+/* Wait for a second in which no thread ran or was ready. The alarm stops a process that never
+ * comes to rest. */
 static void settle(const pid_t *pids)
 {
 	long before, after;
@@ -152,7 +155,7 @@ int main(int argc, char **argv)
 		long after = switches(pids[i], &ready);
 
 		printf("%ld switches in %d idle seconds\n", after - before[i], IDLE);
-		CHECK(before[i] > 0); /* it did something before */
+		CHECK(before[i] > 0); /* it was active before */
 		CHECK_INT(after - before[i], 0);
 	}
 	for (int i = 0; i < 2; i++) {

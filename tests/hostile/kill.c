@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: kill shm|udp [ROUNDS]
+ * usage: kill shm
+ * udp [ROUNDS]
  *
- * Two processes with every kind of traffic both ways; one is killed at some moment, from its start
- * on. The other one's work requests all end, with errors, soon; nothing is left behind; and the
- * next two work. The last two of all live, and lose nothing.
+ * Two processes with every kind of traffic both ways; one is killed at some moment, from its
+ * start on. All work requests of the other one end soon, with errors, and no resource is left.
+ * The next two processes work. The last two are not killed, and lose no message.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -21,13 +22,13 @@ enum {
 	DEPTH = 8,
 	RECEIVES = 64,
 	SLOT = 65536,	   /* bytes of the buffer for each request */
-	MESSAGES = 1000,   /* of those who live */
+	MESSAGES = 1000,   /* of the two that are not killed */
 	HANG = 60,	   /* seconds */
-	SETUP_ROUNDS = 5,  /* in every one of so many they are killed before they are connected */
+	SETUP_ROUNDS = 5,  /* in every such round they are killed before they are connected */
 	DELAY_MAX = 30000, /* us */
 };
 
-/* What a survivor says by its exit code; others are a failed check. */
+/* Exit codes of a survivor; other codes are a failed check. */
 enum {
 	SURVIVED = 0,	       /* its requests ended with errors */
 	NEVER_CONNECTED = 100, /* the other one died before */
@@ -52,7 +53,7 @@ static const struct rt_options options = {
 	.timeout = 12, /* 17 ms */
 	.rd_atomic = 4,
 };
-#define PATIENT_TIMEOUT 17 /* half a second, for those who live: the host may be busy */
+#define PATIENT_TIMEOUT 17 /* half a second, for the two that live: the host may be busy */
 
 static uint64_t now_us(void)
 {
@@ -64,7 +65,7 @@ static uint64_t now_us(void)
 
 /* --- one of the two --- */
 
-/* What the other one says; false: it is gone. */
+/* Exchange addresses; false: the other process has gone. */
 static bool exchange(int socket, struct rt_address *address)
 {
 	struct rt_address theirs;
@@ -151,7 +152,7 @@ static void poll_all(struct end *end)
 	CHECK_INT(n, 0);
 }
 
-/* Until the other one is gone; then nothing may stay outstanding. */
+/* Send until the other process has gone; then no request may stay outstanding. */
 static void traffic(struct end *end)
 {
 	while (!end->failed) {
@@ -173,7 +174,7 @@ static int live(struct end *end, int socket)
 		poll_all(end);
 		CHECK(!end->failed);
 	}
-	/* The other one may still be at it. */
+	/* The other process may not have finished. */
 	CHECK(send(socket, &done, sizeof(done), MSG_NOSIGNAL) == sizeof(done));
 	while (recv(socket, &done, sizeof(done), MSG_DONTWAIT) != sizeof(done)) {
 		poll_all(end);
@@ -250,7 +251,8 @@ static void clean_check(void)
 	CHECK(!net_is_udp() || !net_left_over(NET_THERE));
 }
 
-/* Return: microseconds from the kill to the survivor's end; -1: there was nothing to survive. */
+/* Return the microseconds from the kill to the survivor's end, or -1 if the survivor was not
+ * connected. */
 static int64_t round_run(int round, unsigned int *random)
 {
 	int sockets[2], ready[2], victim = round % 2, result;
@@ -264,7 +266,7 @@ static int64_t round_run(int round, unsigned int *random)
 		pids[i] = end_start(i, sockets, ready[1], false, 2 * round + i);
 	close(sockets[0]);
 	close(sockets[1]);
-	/* Some die while they set up. */
+	/* Some are killed during their setup. */
 	for (int i = 0; i < 2 && round % SETUP_ROUNDS; i++)
 		CHECK_INT(read(ready[0], &byte, 1), 1);
 	usleep(rand_r(random) % DELAY_MAX);

@@ -1,10 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A process that ends right after it has seen its last message, without destroying anything: its
- * peer learns that all arrived. One that destroys its QP while messages to it are unread: a device
- * would have acknowledged them. One that closes a device with a QP on it and lives on: the QP is
- * gone. One that ends with a datagram in its hands that is another process's: that one gets it. And
- * a child that was forked and tries to destroy what is its parent's.
+ * Processes that leave:
+ *
+ * - A process ends right after its last message, without destroying its objects: its peer learns
+ *   that all arrived.
+ *
+ * - A process destroys its QP while messages to it are unread: they are acknowledged, as a
+ *   device would have done.
+ *
+ * - A process closes a device with a QP and lives on: the QP is gone.
+ *
+ * - A process ends with a datagram for another process: that process gets the datagram.
+ *
+ * - A forked child tries to destroy objects of its parent.
  */
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -13,7 +21,7 @@
 
 enum {
 	ROUNDS = 20,
-	PASSES = 10, /* of a datagram from hand to hand */
+	PASSES = 10, /* of a datagram from process to process */
 	MESSAGES = 5,
 	LENGTH = 100,
 	LOOKS = 1000,
@@ -21,7 +29,7 @@ enum {
 
 static const struct rt_options impatient = { .retry_cnt = 1, .timeout = 10 };
 
-/* Of a device of its own, and connected to the process behind @socket. */
+/* Open a side on a device of its own, connected to the process behind @socket. */
 static struct rt_side side_connected(int socket, const struct rt_options *options)
 {
 	struct rt_side side = rt_side_open(rt_open(), options, NULL);
@@ -40,7 +48,7 @@ static void side_end(struct rt_side *side)
 	rt_close(dev);
 }
 
-/* Both processes have come that far. */
+/* Wait until both processes have come to this point. */
 static void meet(int socket)
 {
 	struct rt_address nothing = {};
@@ -54,7 +62,7 @@ static void post_receives(struct rt_side *side)
 		rt_recv(side, i, i * LENGTH, LENGTH);
 }
 
-/* Somebody whose progress thread leaves what comes to it. */
+/* Poll until the progress thread leaves packets to this poller. */
 static void poll_a_while(struct rt_side *side)
 {
 	struct ibv_wc wc;
@@ -125,7 +133,7 @@ static void send_and_wait(int socket)
 	side_end(&side);
 }
 
-/* With a second context open, so that only the first one's objects go. */
+/* Close a second context, so that only the first one's objects go. */
 static void close_and_stay(int socket)
 {
 	struct rt_side side = side_connected(socket, NULL);
@@ -207,7 +215,7 @@ static void closes_and_stays(void)
 	run_pair(close_and_stay, send_in_vain);
 }
 
-/* A child that inherited a QP has no part in its end: rings, keys and sockets are the parent's. */
+/* A child cannot destroy an inherited QP: rings, keys and sockets belong to the parent. */
 static void child_destroys(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -233,13 +241,11 @@ static void child_destroys(void)
 	rt_close(dev);
 }
 
-/* --- a datagram that is another's --- */
+/* --- a datagram for another process --- */
 
-/*
- * The kernel gives a datagram to the process whose place among the sockets of the port is its
- * slot's, and who leaves gives its place to the last one. So when the first of three is gone, and
- * one that comes has its slot, what is for that one is given to the third.
- */
+/* The kernel gives a datagram to the process whose index among the sockets of the port is the
+ * slot. A process that leaves gives its index to the last one. Therefore, if the first of three
+ * has gone and a new process has its slot, the third gets the datagrams of the new one. */
 enum {
 	FIRST,
 	SECOND,
@@ -256,7 +262,7 @@ struct local {
 
 static const struct rt_options datagrams = { .type = IBV_QPT_UD };
 
-/* Says that it is there, and ends when it is told to. */
+/* Report readiness, and end when told to. */
 static void local_stay(int socket)
 {
 	struct rt_dev *dev = rt_open();
@@ -283,7 +289,7 @@ static void local_receive(int socket)
 	exit(0);
 }
 
-/* To whom it has never heard of, and goes. */
+/* Send to a process that this one does not know, and leave. */
 static void local_send(int socket, bool closes)
 {
 	struct rt_side side = rt_side_open(rt_open(), &datagrams, NULL);
@@ -337,7 +343,7 @@ static struct local local_start(void (*run)(int socket))
 	exit(1);
 }
 
-/* It goes, if it is still there, and has seen all right. */
+/* End the process, which must still be there and must have succeeded. */
 static void local_end(const struct local *local)
 {
 	int status;

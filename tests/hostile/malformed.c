@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Calls that make no sense, by the hundred: each parameter of a call that would be right is in turn
- * nothing, huge, an unknown bit, an object of another context, of another device, or of the wrong
- * kind. Whatever is refused says why by errno, whatever is taken is undone, nothing crashes, and
- * afterwards data moves as before. What each mistake's errno is, tests/e2e/mistakes_*.c know.
- */
+/* Hundreds of invalid calls: each parameter of a valid call is in turn null, huge, an unknown
+ * bit, or an object of another context, of another device, or of the wrong kind. A refused call
+ * sets errno, an accepted one is undone, and no call crashes. Afterwards data moves as before.
+ * The programs tests/e2e/mistakes_*.c check the errno of each mistake. */
 #include <fcntl.h>
 #include <sys/mman.h>
 
@@ -14,19 +12,19 @@ enum {
 	LENGTH = 4096,
 	BITS = 32,
 	WORK_REQUESTS = 4,
-	OPCODES = 20, /* of sends: more than there are */
-	LEAST = 300,  /* calls that each case makes at least, all in all in this file far more */
+	OPCODES = 20, /* of sends: more than exist */
+	LEAST = 300,  /* calls that each case makes at least; this file makes far more in total */
 };
 
-/* Numbers that are often forgotten. */
+/* Numbers that are often handled wrongly. */
 static const int64_t numbers[] = {
 	0, 1, -1, INT32_MAX, INT32_MIN, 255, 256, 65535, 65536, 1 << 24
 };
 static const uint64_t lengths[] = { 0,		1,	    4095,      1ull << 31,
 				    1ull << 32, 1ull << 47, INT64_MAX, UINT64_MAX };
 
-/* What one context has. The first is right, the second another of the same device, the third
- * another device's. */
+/* The objects of a context. The first set is valid, the second belongs to another context of the
+ * same device, the third to another device. */
 enum {
 	OWN,
 	OTHER,
@@ -63,7 +61,7 @@ static void call_begin(void)
 	errno = 0;
 }
 
-/* Of a call that returns a pointer: what it made, if anything. */
+/* Check a call that returns a pointer; return the object, if any. */
 static void *made(void *object, const char *call)
 {
 	if (object)
@@ -75,9 +73,8 @@ static void *made(void *object, const char *call)
 }
 #define MAKE(call) (call_begin(), made(call, #call))
 
-/* Of one that returns 0 or an errno, or something negative with errno set. Return: whether it was
- * taken.
- */
+/* Check a call that returns 0, an errno, or a negative number with errno set. Return whether it
+ * succeeded. */
 static bool taken(int r, const char *call)
 {
 	if (!r)
@@ -169,7 +166,7 @@ static void objects_destroy(struct objects *o)
 	UNDO(o->pd, ibv_dealloc_pd);
 }
 
-/* Another device, if there is one. */
+/* Open another device, if there is one. */
 static struct ibv_context *far_open(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -188,7 +185,7 @@ static void world_make(void)
 	struct rt_address self;
 	struct ibv_ah_attr attr;
 
-	/* A second device: an interface that leads nowhere, made by whichever case comes first. */
+	/* A second device: an interface without a peer, created by the first case that needs it. */
 	if (system("ip link show far0 >/dev/null 2>&1 ||"
 		   " ip link add far0 type veth peer name far1; ip link set far0 up && ip link set far1 up") ||
 	    setenv("UROCE", "on:lo,far0", 1))
@@ -208,7 +205,7 @@ static void world_make(void)
 	calls = refused = 0;
 }
 
-/* Data moves as before. */
+/* Check that data moves as before. */
 static void world_works(void)
 {
 	struct rt_pair pair = rt_pair_open(dev, NULL);
@@ -239,7 +236,7 @@ static void world_end(unsigned int least)
 	rt_close(dev);
 }
 
-/* Objects that stand for right ones, one after the other: none, and those of the three contexts. */
+/* Loop over the objects in place of the valid ones: none, and those of the three contexts. */
 #define EACH_PARENT(o)                                                                     \
 	for (struct objects *o = &objects[0]; o; o = o == &none			   ? NULL  \
 						     : o + 1 == objects + CONTEXTS ? &none \
@@ -584,7 +581,7 @@ static void qp_parents(void)
 	}
 }
 
-/* Every bit of the mask with values that are out of all ranges, in each state. */
+/* Try every bit of the mask with values out of all ranges, in each state. */
 static void qp_changes(struct ibv_qp *qp)
 {
 	struct ibv_qp_init_attr init;
@@ -734,7 +731,7 @@ static void post(struct ibv_qp *qp, struct ibv_send_wr wr)
 		CHECK(bad == &wr);
 }
 
-/* What completes does so with some status; a queue pair that failed begins again. */
+/* Take all completions, whatever their status, and restart a queue pair that failed. */
 static void settle(struct rt_side *side)
 {
 	struct ibv_wc wc;
@@ -834,7 +831,7 @@ static void requests_ud(void)
 	requests_of(IBV_QPT_UD);
 }
 
-/* --- nothing at all --- */
+/* --- null pointers --- */
 
 static void nothing(void)
 {

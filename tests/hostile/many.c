@@ -3,9 +3,9 @@
  * usage: many [QPS [MRS]]
  *
  * Two processes with many queue pairs to each other, more than one block of numbers has. One
- * message is posted on each before anybody looks at any, so that most have to wait for room. All
- * of them arrive, and complete. And many regions, which are registered and deregistered in parts:
- * their times are shown, not judged.
+ * message is posted on each queue pair before any is polled, so that most must wait for room.
+ * All of them arrive and complete. Then many regions are registered and deregistered in parts;
+ * the times are printed, but not checked.
  */
 #include <pthread.h>
 #include <signal.h>

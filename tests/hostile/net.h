@@ -11,15 +11,13 @@ enum {
 	NET_HOSTS
 };
 
-/*
- * For this process and its children: with "udp" make the two; with anything else one host, where
- * nobody else is. Skips the test where that is not allowed.
- */
+/* For this process and its children: make the two hosts if @path is "udp", and otherwise one
+ * host without other processes. Skips the test if that is not allowed. */
 void net_make(const char *path);
-/* From here on this process is on that host, and RT_DEVICE is its end of the link. */
+/* Put this process on that host from here on; RT_DEVICE is its end of the link. */
 void net_enter(int host);
 bool net_is_udp(void);
-/* Anything of uroce's is left on the host: sockets with a name, UDP ports. Said on stdout. */
+/* Whether anything of uroce is left on the host: named sockets or UDP ports. They are printed. */
 bool net_left_over(int host);
 
 #endif

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Connections between two hosts of which one end is killed, and requests to a host where nobody is:
- * whoever is left hears of it, without sending anything.
- */
+/* Connections between two hosts of which one end is killed, and requests to a host without any
+ * listener: the other end gets an event without sending anything. */
 #include <arpa/inet.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
@@ -18,7 +16,7 @@ enum {
 	PORT_NEIGHBOUR,
 	RESOLVE_MS = 60000,
 	QPN = 0x123456, /* of nobody: only names */
-	LIVES = 1,	/* seconds a connection is there before one end is killed */
+	LIVES = 1,	/* seconds of a connection before one end is killed */
 };
 
 static double seconds(void)
@@ -59,7 +57,7 @@ static void listen_on(struct rdma_event_channel *events, uint16_t port)
 	CHECK_OK(rdma_listen(id, 0));
 }
 
-/* A process that confined itself, be it to everything, has nobody who speaks for it. */
+/* A process with a seccomp filter, even one that allows everything, has no guardian. */
 static void confine(void)
 {
 	struct sock_filter code[] = { BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW) };
@@ -69,7 +67,7 @@ static void confine(void)
 	CHECK_OK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program));
 }
 
-/* --- the two ends; each says when it is connected, and when it is not any more --- */
+/* --- the two ends; each reports when it is connected and when the connection has ended --- */
 
 static void client(int socket, int guarded)
 {

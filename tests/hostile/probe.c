@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Does a little of everything that an environment variable may change, and prints what it sees; the
- * same each time. The first line says whether the program has more privilege than its caller.
- */
+/* Do a little of everything that an environment variable may change, and print the results, the
+ * same each time. The first line tells whether the program has more privilege than its caller. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
@@ -11,13 +9,11 @@
 
 #include <infiniband/verbs.h>
 
-/* Not in a public header, and exported all the same. */
+/* Exported, although it is not in a public header. */
 const char *ibv_get_sysfs_path(void);
 
-/*
- * The dynamic linker gives the library this one for its own: what it reads by name is seen. (With
- * 64-bit offsets the name is that of the function behind fopen().)
- */
+/* The dynamic linker gives the library this function, which prints the files that the library
+ * opens by name. (With 64-bit offsets the name is that of the function behind fopen().) */
 __attribute__((visibility("default"))) FILE *fopen(const char *path, const char *mode)
 {
 	FILE *(*real)(const char *path, const char *mode) = dlsym(RTLD_NEXT, "fopen64");
@@ -48,12 +44,11 @@ static void device_use(struct ibv_device *device)
 	printf("close %d\n", ibv_close_device(context));
 }
 
-/* Exported, and in no header, as ever. */
+/* Exported, although it never was in a header. */
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 
-/* As the library does itself for devices of the kernel: which page size counts, it reads somewhere.
- */
+/* As the library does for devices of the kernel: it reads the page size from a file. */
 static void pages_protect(void)
 {
 	static char memory[4096];

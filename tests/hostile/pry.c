@@ -2,11 +2,11 @@
 /*
  * usage: pry [CASE]
  *
- * What a process may see and change of another one's. A peer that shares memory tries to write what
- * the other shows to its peers, by every way to that memory. Processes of the same user that are in
- * other PID namespaces, and of users that only look the same from inside user namespaces, share no
- * memory, not even such as a device has for that; where they may share the port, what they send
- * arrives all the same.
+ * The access of a process to another process's memory. A peer with shared memory tries to write
+ * to the memory that the other process shows to its peers, by every path to it. Processes of one
+ * user in other PID namespaces, and users that only look equal from inside user namespaces,
+ * share no memory, not even the memory for sharing. If they may share the port, their messages
+ * arrive all the same.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -25,10 +25,10 @@ enum {
 	MAPPINGS = 2, /* of a board or a lane: the first page, and all of it */
 	MESSAGES = 10,
 	LENGTH = 300,
-	USER = 1000, /* and the next */
+	USER = 1000, /* and the next number */
 };
 
-/* Where the two are, from where this program is. */
+/* The places of the two processes, seen from this program. */
 enum place {
 	TOGETHER,
 	APART,	  /* each in a PID namespace of its own */
@@ -43,7 +43,7 @@ static const struct situation {
 	const char *name;
 	enum place place;
 	const char *path[2];
-	int lanes;	   /* that each has, and the board of the other */
+	int lanes;	   /* lanes of each, and boards of the other */
 	bool second_first; /* opens its device first */
 } situations[] = {
 	{ "together", TOGETHER, { NULL, NULL }, 1, false },
@@ -92,8 +92,8 @@ struct mapping {
 		CHECK(value_ >= (least) && value_ <= (most)); \
 	} while (0)
 
-/* The mappings of files of that name; of those with @other than that inode, if it is not 0. The
- * first of them, up to MAPPINGS, in @ret. */
+/* Return the number of mappings of files with that name. If @other is not 0, ignore mappings of
+ * that inode. The first of them, up to MAPPINGS, are in @ret. */
 static int mappings(const char *name, unsigned long other, struct mapping *ret)
 {
 	FILE *file = fopen("/proc/self/maps", "r");
@@ -119,7 +119,7 @@ static int mappings(const char *name, unsigned long other, struct mapping *ret)
 	return count;
 }
 
-/* The descriptor of process @pid for its own board, opened anew. */
+/* Open process @pid's own descriptor of its board again. */
 static int board_open(const char *pid, int flags)
 {
 	char path[300], link[300];
@@ -145,7 +145,7 @@ static int board_open(const char *pid, int flags)
 	return fd;
 }
 
-/* --- who pries --- */
+/* --- the process that pries --- */
 
 static void pry_mapping(const struct mapping *board)
 {
@@ -156,7 +156,8 @@ static void pry_mapping(const struct mapping *board)
 	CHECK(mprotect(p, 4096, PROT_READ | PROT_WRITE));
 }
 
-/* The peer is of the same user, so its descriptors can be opened: that is no way either. */
+/* The peer belongs to the same user, so that its descriptors can be opened; that gives no write
+ * access either. */
 static void pry_file(const char *peer)
 {
 	int fd = board_open(peer, O_RDWR);
@@ -214,10 +215,10 @@ static void become(uid_t uid)
 {
 	if (setresuid(uid, uid, uid))
 		leave_out("only root can become somebody else");
-	CHECK_OK(prctl(PR_SET_DUMPABLE, 1)); /* or its own files are root's */
+	CHECK_OK(prctl(PR_SET_DUMPABLE, 1)); /* otherwise its files in /proc belong to root */
 }
 
-/* In a user namespace of its own, as the user @uid outside. */
+/* Enter a user namespace as the user @uid outside. */
 static void user_namespace(uid_t uid, bool as_root)
 {
 	char map[64];
@@ -229,7 +230,7 @@ static void user_namespace(uid_t uid, bool as_root)
 		CHECK_INT(geteuid(), 65534);
 		return;
 	}
-	CHECK_OK(prctl(PR_SET_DUMPABLE, 1)); /* or its own files are root's */
+	CHECK_OK(prctl(PR_SET_DUMPABLE, 1)); /* otherwise its files in /proc belong to root */
 	snprintf(map, sizeof(map), "0 %u 1", uid);
 	write_file("/proc/self/uid_map", map);
 	CHECK_INT(geteuid(), 0);
@@ -268,7 +269,7 @@ static struct rt_address share(struct rt_dev *dev)
 	return (struct rt_address){ .addr = (uintptr_t)p, .rkey = mr->rkey };
 }
 
-/* The peer's is written to in any case, and mapped by who shares all memory. */
+/* Write to the peer's memory, which works in any case; processes that share all memory map it. */
 static void reach(const struct situation *s, struct rt_side *side, const struct rt_address *shared)
 {
 	struct ibv_sge sge = rt_sge(side, 0, 8);
@@ -327,7 +328,7 @@ static void process_main(const struct situation *s, int index)
 	rt_side_rtr(&side, &world->address[!index]);
 	rt_side_rts(&side);
 	meet(&world->ready);
-	/* Of each its first page, and all of it once more when that was needed. */
+	/* The first page of each, and the whole as a second mapping if it was needed. */
 	CHECK_BETWEEN(mappings("memfd:uroce-lane", 0, NULL), s->lanes, 2 * s->lanes);
 	CHECK_BETWEEN(mappings("memfd:uroce-board", 0, NULL), 1 + s->lanes, 1 + 2 * s->lanes);
 	talk(&side, index, !index);
@@ -335,7 +336,7 @@ static void process_main(const struct situation *s, int index)
 	meet(&world->talked);
 }
 
-/* A process whose children are in a PID namespace of their own; the first of them goes on. */
+/* Put the children into a PID namespace of their own; the first child continues. */
 static void pid_namespace(void)
 {
 	int status;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: refused shm|udp
+ * usage: refused shm
+ * udp
  *
- * A client asks a server in another process for what it may not have, or for memory that is not
- * there any more; or its own memory is gone. Each time the request ends with the error that it
- * should, no byte moves that should not, and both live on.
+ * A client asks a server in another process for access that it may not have, or for memory that
+ * is unmapped; or its own memory is unmapped. Each time the request ends with the right error,
+ * no wrong byte moves, and both processes live on.
  */
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -60,10 +61,11 @@ struct memory {
 	int fd;
 	struct ibv_pd *pd; /* another one, for OTHER_PD */
 	struct ibv_mr *mr;
-	uint32_t key; /* that others are told */
+	uint32_t key; /* that the peer gets */
 };
 
-/* A file that the peer can map stays what it is when its owner unmaps it: other memory goes. */
+/* A file that the peer can map stays mapped there after its owner unmaps it. Therefore other
+ * memory is used to unmap. */
 static struct memory memory_make(struct rt_dev *dev, enum fault fault)
 {
 	struct memory m = { .fd = memfd_create("refused", MFD_CLOEXEC) };
@@ -84,14 +86,14 @@ static struct memory memory_make(struct rt_dev *dev, enum fault fault)
 	return m;
 }
 
-/* Those faults that come when all was right before. */
+/* Apply the faults that come after a successful setup. */
 static void memory_break(struct memory *m, enum fault fault)
 {
 	if (fault == DEREGISTERED) {
 		CHECK_OK(ibv_dereg_mr(m->mr));
 		m->mr = NULL;
 	} else if (fault == UNMAPPED) {
-		/* The place stays taken, or what a thread maps next may come to lie there. */
+		/* Keep the place occupied, because another thread might map memory there. */
 		CHECK(mmap(m->p, LARGE, PROT_NONE,
 			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) == m->p);
 		m->p = NULL;
@@ -100,7 +102,7 @@ static void memory_break(struct memory *m, enum fault fault)
 	}
 }
 
-/* What is still there is as it was. */
+/* Check that remaining memory is unchanged. */
 static void memory_end(struct memory *m, enum fault fault)
 {
 	if (m->p && fault != TRUNCATED && fault != NONE)
@@ -169,8 +171,7 @@ static bool expected(const struct request *r, enum ibv_wc_status status)
 		return status == IBV_WC_LOC_PROT_ERR;
 	if (is_send(r))
 		return status == IBV_WC_REM_OP_ERR;
-	/* Memory that went away: told as an operation that failed, or as no memory of the region.
-	 */
+	/* Unmapped memory: reported as a failed operation or as no memory of the region. */
 	if (r->remote >= UNMAPPED)
 		return status == IBV_WC_REM_OP_ERR || status == IBV_WC_REM_ACCESS_ERR;
 	return status == IBV_WC_REM_ACCESS_ERR;

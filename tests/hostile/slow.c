@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A peer on the same host that is stopped with its queue pair ready. Whoever waits for it looks
- * again and again whether it is only slow, and keeps nothing of it mapped for that. When it goes
- * on, everything arrives; if it does not, retries end at some time, the fewer the sooner.
- */
+/* A peer on the same host is stopped with its queue pair ready. The sender checks repeatedly
+ * whether the peer is only slow, and keeps no additional mapping for that. If the peer
+ * continues, all messages arrive. Otherwise the retries end, the sooner the fewer they are. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -17,10 +15,10 @@ enum {
 	MESSAGES = 8,
 	LENGTH = 256,
 	SEED = 5,
-	LOOKS = 3, /* timeouts after which it has looked */
+	LOOKS = 3, /* timeouts after which the sender has checked */
 };
 
-/* The peer: says when it is ready, and when all has come. */
+/* The peer: reports when it is ready, and when all messages have come. */
 static void peer_main(int socket, int messages)
 {
 	struct rt_dev *dev;
@@ -56,7 +54,7 @@ static uint64_t counter(const struct rt_side *side, const char *name)
 	FAIL("no counter %s", name);
 }
 
-/* KiB of others' boards that are mapped, of which nobody may write any. */
+/* Return the KiB of others' boards that are mapped, none of them writable. */
 static unsigned long boards_kib(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -129,8 +127,7 @@ static void goes_on(void)
 	end(&s);
 }
 
-/* How often it asks anew is what it was told, and that each time it waits as long as for a process.
- */
+/* The sender retries as often as configured, and each wait is as long as for a process. */
 static void stays_stopped(int retry_cnt)
 {
 	const struct rt_options options = { .timeout = 12, .retry_cnt = retry_cnt };

@@ -68,7 +68,7 @@ bool stranger_hear(struct stranger *s, struct ibcm_mad *ret_mad)
 
 	if (n != length + ICRC_LEN || packet[0] != STRANGER_UD_SEND_ONLY)
 		return false;
-	/* What a kernel would throw away is nothing that was said. */
+	/* Ignore a packet with a wrong ICRC, which a kernel would drop. */
 	uroce_icrc_init(&icrc, &from, &s->from);
 	crc = htole32(uroce_icrc_compute(&icrc, 0, packet, length));
 	return !memcmp(packet + length, &crc, sizeof(crc)) &&

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Somebody with a UDP socket who knows what messages of the connection manager look like, and has
- * no device. */
+/* A sender with a UDP socket that knows the messages of the connection manager and has no
+ * device. */
 #ifndef TESTS_HOSTILE_STRANGER_H
 #define TESTS_HOSTILE_STRANGER_H
 
@@ -21,10 +21,10 @@ struct stranger {
 	unsigned int sent;
 };
 
-/* At an IPv4 address and UDP port (0: any), speaking to another's device. */
+/* Return a sender at an IPv4 address and UDP port (0: any) that talks to the device at @to. */
 struct stranger stranger_at(const char *from, uint16_t port, const char *to);
 void stranger_say(struct stranger *s, const struct ibcm_mad *mad);
-/* Waits for a message. False: it was something else. */
+/* Wait for a message; false: another kind of packet came. */
 bool stranger_hear(struct stranger *s, struct ibcm_mad *ret_mad);
 
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: strangers shm|udp
+ * usage: strangers shm
+ * udp
  *
- * Two processes write to and read from each other and verify every byte, while somebody else sends
- * them what he likes: datagrams with any content and a right ICRC, from an address of his own and
- * from their peer's, with packet numbers at random and all around the expected one; or messages to
- * the sockets over which processes of one user meet, as that user and as another. Who is connected
- * through shared memory takes no datagrams at all, be every number in them right.
+ * Two processes write to and read from each other and verify every byte, while an attacker sends
+ * them arbitrary messages. Over UDP these are datagrams with any content and a right ICRC, from
+ * its own address and from the peer's, with packet numbers at random and around the expected
+ * one. On one host they are messages to the sockets over which processes of one user meet, as
+ * that user and as another. A process that is connected through shared memory accepts no
+ * datagrams, even if every number in them is right.
  */
 #include <arpa/inet.h>
 #include <sched.h>
@@ -22,7 +24,7 @@
 
 enum {
 	LENGTH = 3000,
-	CANARY = 32768, /* offset of what nobody has business with */
+	CANARY = 32768, /* offset of bytes that no process may change */
 	SEED = 99,
 	ATTACKS = 2000,
 	SPOOFS = 500, /* few: the right PSN, one of 2^24, would be a right packet */
@@ -32,7 +34,7 @@ enum {
 
 #define LOCAL "127.0.0.1"
 
-/* Shared by all. */
+/* Shared by all processes. */
 static struct world {
 	struct rt_address server; /* as its peer knows it */
 	atomic_uint rounds;	  /* of verified traffic */
@@ -91,7 +93,7 @@ static void end_main(int socket, bool server)
 		write_and_read(&side, world->rounds);
 		world->rounds++;
 	}
-	rt_exchange(socket, &mine); /* the server waits here; it has nothing to do */
+	rt_exchange(socket, &mine); /* the server waits here and has no other work */
 	VERIFY(side.buf.p + CANARY, CANARY, SEED);
 	rt_side_close(&side);
 	rt_close(dev);
@@ -114,13 +116,13 @@ static pid_t end_start(int host, const int sockets[2])
 	exit(0);
 }
 
-/* Verified traffic goes on from now. */
+/* Wait for so many further rounds of verified traffic. */
 static void await_rounds(unsigned int count)
 {
 	unsigned int until = world->rounds + count;
 
 	while ((int)(world->rounds - until) < 0) {
-		CHECK(waitpid(-1, NULL, WNOHANG) == 0); /* nobody ended */
+		CHECK(waitpid(-1, NULL, WNOHANG) == 0); /* no process has ended */
 		usleep(1000);
 	}
 }
@@ -149,7 +151,7 @@ static struct attacker attacker_make(const char *address, const char *server)
 	return a;
 }
 
-/* @packet: room for the ICRC behind @length bytes. */
+/* Send a packet. @packet has room for the ICRC behind @length bytes. */
 static void attack(struct attacker *a, uint8_t *packet, uint32_t length)
 {
 	struct uroce_icrc icrc;
@@ -192,7 +194,7 @@ static void garbage(struct attacker *a)
 	}
 }
 
-/* A write over the server's canary; all of it is right, if @key and @psn are. */
+/* Send a write over the server's canary, which is valid if @key and @psn are right. */
 static void attack_write(struct attacker *a, uint32_t key, uint32_t psn)
 {
 	uint8_t packet[BTH_LEN + RETH_LEN + 512 + 4];
@@ -209,7 +211,7 @@ static void attack_write(struct attacker *a, uint32_t key, uint32_t psn)
 	attack(a, packet, sizeof(packet) - 4);
 }
 
-/* Packet numbers at random. */
+/* Send writes with random packet numbers. */
 static void writes(struct attacker *a, int count, uint32_t key)
 {
 	for (int i = 0; i < count; i++) {
@@ -226,10 +228,8 @@ static void pause_until(void)
 		usleep(1000);
 }
 
-/*
- * While nothing else moves: those just before the expected number were executed already, those
- * behind it leave a gap. The number itself is right, and it takes the peer's address.
- */
+/* While no other traffic moves: packets just before the expected number were executed already,
+ * and those behind it leave a gap. The right number itself needs the peer's address. */
 static void writes_near(struct attacker *stranger, struct attacker *spoofer)
 {
 	pause_until();
@@ -263,10 +263,8 @@ static void attack_udp(void)
 	close(spoofer.fd);
 }
 
-/*
- * The two are connected through shared memory; every user of the host has their address, and here
- * the attacker knows all numbers, too.
- */
+/* The two processes are connected through shared memory. Every user of the host has their
+ * address, and this attacker knows all numbers too. */
 static void attack_shm_by_udp(void)
 {
 	struct attacker local = attacker_make(LOCAL, LOCAL);
@@ -283,8 +281,8 @@ static void attack_shm_by_udp(void)
 
 /* --- sockets --- */
 
-/* Connect to each process's socket and say something; it must not answer. Return: how many there
- * were. */
+/* Connect to each process's socket and send a message, which must not be answered. Return the
+ * number of processes. */
 static int knock(unsigned int seed)
 {
 	FILE *file = fopen("/proc/self/net/unix", "r");
@@ -297,7 +295,7 @@ static int knock(unsigned int seed)
 		uint8_t message[40];
 		int fd;
 
-		/* Listeners only: connections show the name, too. */
+		/* Use listeners only, because connections have the name too. */
 		name = strstr(line, "@uroce-");
 		if (!name || !strstr(line, " 00010000 "))
 			continue;

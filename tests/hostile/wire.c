@@ -46,7 +46,7 @@ static uint32_t crc32_add(uint32_t crc, const uint8_t *p, size_t length)
 	return crc;
 }
 
-/* What may change on the way is taken as ones: IBTA annex A17. */
+/* Mask the fields that may change on the way as ones: IBTA annex A17. */
 static void mask(struct frame *f)
 {
 	static const uint8_t ipv4[] = { 1, 8, 10, 11 }, ipv6[] = { 1, 2, 3, 7 };
@@ -71,7 +71,7 @@ static bool icrc_right(struct frame *f)
 	return crc == le32toh(icrc);
 }
 
-/* A frame without its link header, which may be padded. */
+/* Parse a frame without its link header, which may be padded. */
 static void frame_parse(struct frame *f, size_t length)
 {
 	bool ipv4 = f->bytes[0] >> 4 == 4;
@@ -98,14 +98,14 @@ static int wire_open(const char *netdev)
 	int fd = socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC, 0), size = RCVBUF;
 
 	CHECK(fd >= 0 && link.sll_ifindex);
-	/* What there is no room for is not looked at. */
+	/* Packets without room in the buffer are not checked. */
 	if (setsockopt(fd, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof(size)))
 		CHECK_OK(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &size, sizeof(size)));
 	CHECK_OK(bind(fd, (struct sockaddr *)&link, sizeof(link)));
 	return fd;
 }
 
-/* Return: whether it came from a flow. */
+/* Check a frame; return whether it came from a flow. */
 static bool frame_check(struct frame *f)
 {
 	unsigned int port, id;
@@ -120,7 +120,7 @@ static bool frame_check(struct frame *f)
 	return port != ROCE_PORT;
 }
 
-/* Until @stop is closed and nothing is left. */
+/* Check frames until @stop is closed and none is left. */
 static void watch(int fd, int stop)
 {
 	struct pollfd fds[] = { { fd, POLLIN, 0 }, { stop, POLLIN, 0 } };

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Somebody who looks at the link of this host, and knows from the specification what he should see.
- */
+/* An observer of this host's link that checks packets by the specification. */
 #ifndef TESTS_HOSTILE_WIRE_H
 #define TESTS_HOSTILE_WIRE_H
 
@@ -11,12 +10,10 @@ struct wire {
 	int socket;
 };
 
-/*
- * From now on every RoCE packet that goes by @netdev, either way, must have the ICRC that belongs
- * to the headers it has on the wire, the IPv4 identification among them.
- */
+/* From now on every RoCE packet on @netdev, in either direction, must have the ICRC that belongs
+ * to the headers it has on the wire, including the IPv4 identification. */
 struct wire wire_watch(const char *netdev);
-/* Fails at the first one that had another, and if there was none from a flow. */
+/* Stop. Fails if a packet had a wrong ICRC, or if no packet came from a flow. */
 void wire_end(struct wire *wire);
 
 #endif
