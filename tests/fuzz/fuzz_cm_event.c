@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events of the kernel's connection manager, read from any bytes. What is not fuzzed is of whom an
- * event speaks: the kernel repeats an address of this process.
+ * Events of the kernel's connection manager, read from any bytes. The object of an event is not
+ * fuzzed, because the kernel repeats an address of this process.
  *
  * An input is a list of events: control byte, then the kernel's record.
  */
@@ -14,7 +14,7 @@
 enum {
 	EVENTS_MAX = 32,
 	FLAG_UD = 1 << 0,     /* about a datagram service */
-	FLAG_NOBODY = 1 << 1, /* about an identifier whose creation is under way */
+	FLAG_NOBODY = 1 << 1, /* about an identifier that is still being created */
 };
 
 #define MUST(condition)           \
@@ -33,7 +33,7 @@ static bool is_of_group(uint32_t type)
 	return type == RDMA_CM_EVENT_MULTICAST_JOIN || type == RDMA_CM_EVENT_MULTICAST_ERROR;
 }
 
-/* In the place of librdmacm/ucma/command.c. */
+/* Replaces librdmacm/ucma/command.c. */
 int ucma_command(int fd, uint32_t number, void *command, size_t size, size_t out)
 {
 	const struct ucma_abi_get_event *cmd = command;
@@ -53,7 +53,7 @@ int ucma_command(int fd, uint32_t number, void *command, size_t size, size_t out
 	return 0;
 }
 
-/* Any length fits: it is a byte, and the room is more. */
+/* Any length fits, because it is a byte and the room is larger. */
 _Static_assert(sizeof(((struct cm_event *)0)->private_data) > UINT8_MAX, "");
 
 static void check_data(const struct cm_event *ev, const void *data, uint8_t length)

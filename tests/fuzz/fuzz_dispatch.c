@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A host with a listener, connections in every state and requests nobody listens for, to which
- * messages come, from their peers and from strangers; its program takes what it is offered, and
- * lets go. An input is a list of steps.
+ * A host with a listener, connections in every state and requests without a listener, to which
+ * peers and strangers send messages. Its program takes what it is offered, and destroys it. An
+ * input is a list of steps.
  *
- * What must hold: nothing that a stranger sends changes a connection of others; everything that
- * waits has a time, of a minute at most beside what the peer asked for; and when the program has
- * let go of everything and two minutes have passed, nothing is left.
+ * Invariants:
+ *
+ * - No message of a stranger changes a connection of others.
+ *
+ * - Every wait has a deadline, of a minute at most beside the time that the peer asked for.
+ *
+ * - No object is left two minutes after the program has destroyed everything.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -18,7 +22,7 @@
 enum {
 	STEPS_MAX = 128,
 	PEERS = 2,
-	STRANGER = 9, /* has no connection but those that it asks for itself */
+	STRANGER = 9, /* has only connections that it asks for itself */
 	CONNECTIONS = 3,
 	BACKLOG = 4,
 	BODY = 24,
@@ -27,14 +31,14 @@ enum {
 };
 #define SECOND 1000000000ull
 
-/* Also where assertions are compiled out. */
+/* Checked even if assertions are compiled out. */
 #define MUST(condition)           \
 	do {                      \
 		if (!(condition)) \
 			abort();  \
 	} while (0)
 
-static struct ibcm_id *ids[IDS_MAX]; /* the program's */
+static struct ibcm_id *ids[IDS_MAX]; /* the program's identifiers */
 static struct ibcm_id *listener;
 static unsigned int count;
 
@@ -46,7 +50,7 @@ static void keep(struct ibcm_id *iid)
 		host_destroy(iid);
 }
 
-/* --- what must hold --- */
+/* --- invariants --- */
 
 static unsigned int seen;
 
@@ -80,7 +84,8 @@ static void check_all(void)
 	MUST(seen == (1u << 16) - ibcm_table_room());
 }
 
-/* Of all that the program has, but for what the stranger asked for: it speaks for that. */
+/* Return a digest of the program's objects, without those that the stranger asked for, because
+ * it may change them. */
 static uint32_t digest(void)
 {
 	union ibv_gid stranger = host_gid(STRANGER);
@@ -99,7 +104,7 @@ static uint32_t digest(void)
 
 /* --- messages --- */
 
-/* Ids of a connection, so that the message may be about it. */
+/* Write the ids of a connection, so that the message may concern it. */
 static void name_connection(struct input *in, uint8_t *data)
 {
 	const struct ibcm_conn *conn;
@@ -118,7 +123,7 @@ static void name_connection(struct input *in, uint8_t *data)
 		memcpy(data + BODY + 4, &local, sizeof(local));
 	if (what & 4)
 		memcpy(data + BODY + 8, &qpn, 3);
-	if (what & 8) { /* its probe's */
+	if (what & 8) { /* those of its probe */
 		uint64_t tid = htobe64(conn->probe.tid);
 
 		memcpy(data + 8, &tid, sizeof(tid));
@@ -158,7 +163,7 @@ static void step_message(struct input *in)
 	arrive(from, data);
 }
 
-/* One that is as a peer makes it, but for what the input says. */
+/* Deliver a request as a peer makes it, with changes by the input. */
 static void step_request(struct input *in)
 {
 	uint8_t from = sender(in);

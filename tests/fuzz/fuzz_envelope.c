@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What anybody can send to a datagram socket, by UDP and by RDMA: its headers.
+ * The headers that any host can send to a datagram socket, by UDP and by RDMA.
  *
- * An input is a byte (the way it came, and the family of the sender's address), the sender's
- * address, and the message.
+ * An input is a byte (the path, and the family of the sender's address), the sender's address,
+ * and the message.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,14 +19,14 @@ enum {
 	OF_IPV6 = 1 << 1,
 };
 
-/* Also where assertions are compiled out. */
+/* Checked even if assertions are compiled out. */
 #define MUST(condition)           \
 	do {                      \
 		if (!(condition)) \
 			abort();  \
 	} while (0)
 
-/* What is written for a name is read as the same one. */
+/* A header that is written for a name is read as the same name. */
 static void header_check(const uint8_t *message, size_t length)
 {
 	uint8_t again[DS_HEADER_MAX], grh[DS_GRH_SIZE] = {};
@@ -75,7 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		input_bytes(&input, sender.v6.sin6_addr.s6_addr, 16);
 	else
 		input_bytes(&input, (uint8_t *)&sender.v4.sin_addr, 4);
-	/* Of its own, so that a checker sees what is read behind it. */
+	/* A separate allocation, so that a checker sees reads behind it. */
 	length = min_of(input.size, (size_t)MESSAGE_MAX);
 	message = malloc(length ? length : 1);
 	MUST(message);

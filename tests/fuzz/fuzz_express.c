@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The short way of small sends (providers/uroce/host/express.h) does exactly what the engine does:
- * each input is lived through twice, with and without it, and what the application has seen and
- * where the queue pairs stand must be the same. The packets come through shared memory, or, if the
- * first byte has its highest bit, by the network.
+ * The short path of small sends (providers/uroce/host/express.h) has exactly the effect of the
+ * engine. Each input runs twice, with and without it, and the completions and the state of the
+ * queue pairs must be the same. The packets come through shared memory, or by the network if the
+ * first byte has its highest bit.
  *
- * An input is a list of actions, each a byte and what it needs.
+ * An input is a list of actions, each a byte and the bytes that it needs.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "tests/fuzz/victim.h"
 
 enum action {
-	ACTION_MESSAGE, /* a send as the peer would send it, but for what the input says */
+	ACTION_MESSAGE, /* a send as the peer makes it, with changes by the input */
 	ACTION_ACK,
 	ACTION_PACKET, /* any to a QP that exists */
 	ACTION_RECEIVE,
@@ -38,10 +38,10 @@ struct outcome_qp {
 	uint64_t rx_packets, rx_bytes;
 };
 
-static bool by_network, by_express; /* in this life */
+static bool by_network, by_express; /* in this run */
 static bool by_stranger;	    /* this packet, if by the network */
 
-/* What can be seen of a life. */
+/* The observable result of a run. */
 struct outcome {
 	struct outcome_qp qp[VICTIM_QPS];
 	struct ibv_wc wc[COMPLETIONS];
@@ -98,7 +98,7 @@ static const struct uroce_qp *qp_of(uint8_t number)
 	return &victim.qp[number % VICTIM_QPS];
 }
 
-/* As udp_receive.c does, once its ICRC is found right. */
+/* Deliver as udp_receive.c does after the ICRC was found right. */
 static void packet_deliver(const uint8_t *data, uint32_t length)
 {
 	const union ibv_gid *sgid = &victim.gid[by_stranger ? 0 : 1];
@@ -126,7 +126,8 @@ static void packet_arrive(struct input *in, const uint8_t *header, uint32_t head
 	packet_deliver(data, length);
 }
 
-/* A packet with @header bytes and a payload of the input, written where the peer would. */
+/* Write a packet with @header bytes and a payload from the input to the place where the peer
+ * would write it. */
 static void packet_write(struct input *in, const uint8_t *header, uint32_t header_len,
 			 uint32_t payload, uint8_t has_ack, uint32_t ack)
 {
@@ -192,7 +193,7 @@ static void packet(struct input *in)
 	packet_write(in, header, length & ~3u, input_u8(in), 0, 0);
 }
 
-/* One more receive, of one place or two. */
+/* Post one more receive, with one or two entries. */
 static void receive(struct input *in)
 {
 	struct uroce_qp *qp = &victim.qp[VICTIM_RC];
@@ -239,8 +240,8 @@ static void live(const uint8_t *data, size_t size, bool express, struct outcome 
 	by_network = size && data[0] & 0x80;
 	by_express = express;
 	victim_begin(!by_network, false);
-	/* No lap ends, and the ring need not grow: when one is full depends on where its records
-	 * lie, and that may differ. */
+	/* No lap ends, and the ring need not grow: the moment at which a ring is full depends on
+	 * the place of its records, which may differ. */
 	victim.peer.link.tx_open = victim.peer.link.tx_span;
 	for (int i = 0; i < VICTIM_QPS; i++)
 		victim.qp[i].express &= express;

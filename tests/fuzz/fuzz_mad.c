@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages of the connection manager from the network: the unpacking of any bytes, the header of
- * connections by IP address, and a connection that goes through whatever follows from them.
+ * Messages of the connection manager from the network: unpacking any bytes, the header of
+ * connections by IP address, and a connection that follows the messages.
  *
- * An input is a list of steps: control byte, then for a message its type, whether it is about our
- * connection, and its bytes. The other steps are what a program and the clock do.
+ * An input is a list of steps: control byte, then for a message its type, whether it is about
+ * this side's connection, and its bytes. The other steps are actions of the program and the
+ * clock.
  */
 #include <stdlib.h>
 
@@ -16,11 +17,11 @@ enum {
 	STEPS_MAX = 64,
 	BODY = 24,
 	LOCAL_ID = 0x01020304,
-	FLAG_HEADER = 1 << 0, /* class, version and method as they should be */
-	FLAG_OURS = 1 << 1,   /* the receiver's id is ours */
+	FLAG_HEADER = 1 << 0, /* valid class, version and method */
+	FLAG_OURS = 1 << 1,   /* the receiver's id belongs to this side */
 };
 
-/* Also where assertions are compiled out. */
+/* Checked even if assertions are compiled out. */
 #define MUST(condition)           \
 	do {                      \
 		if (!(condition)) \
@@ -30,7 +31,7 @@ enum {
 static struct ibcm_conn conn;
 static uint64_t now;
 
-/* Whatever is sent can be read by a peer; whatever waits has a time. */
+/* A peer can read every message that is sent, and every wait has a deadline. */
 static void check(const struct ibcm_out *out)
 {
 	struct ibcm_mad mad;

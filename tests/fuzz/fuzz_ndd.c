@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What rdma-ndd and rdma_rename take from files, the host and udev: a configuration file, a host
- * name, the names of devices and policies. An input is these as texts, one after the other, each
- * ended by a zero byte.
- */
+/* Inputs of rdma-ndd and rdma_rename from files, the host and udev: a configuration file, a host
+ * name, the names of devices and policies. An input holds these as texts, one after the other,
+ * each ended by a zero byte. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,14 +13,15 @@
 #include "udev/name.h"
 #include "util/util.h"
 
-/* Also where assertions are compiled out. */
+/* Checked even if assertions are compiled out. */
 #define MUST(condition)           \
 	do {                      \
 		if (!(condition)) \
 			abort();  \
 	} while (0)
 
-/* Of exactly its length, so that one byte too many is found. To be freed. */
+/* Return a text in an allocation of exactly its length, so that an access behind it is found.
+ * The caller frees it. */
 static char *input_text(struct input *in)
 {
 	size_t length = in->size ? strnlen((const char *)in->data, in->size) : 0;
@@ -36,7 +35,7 @@ static char *input_text(struct input *in)
 	return text;
 }
 
-/* No control character gets to other hosts, and nothing is longer than the attribute. */
+/* No control character reaches other hosts, and no text is longer than the attribute. */
 static void check_desc(const char *format, const char *host, const char *device)
 {
 	char text[NODE_DESC_SIZE + 1];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Datagrams from the network, with everything behind them: segments of one large receive, ICRC,
- * wire format, where they belong, responder and completer.
+ * Datagrams from the network, with all code behind them: segments of one large receive, ICRC,
+ * wire format, dispatch, responder and completer.
  *
- * An input is a list of messages: control byte, flags, length, size of its segments, bytes. What a
- * fuzzer cannot find by itself, it may ask for by a bit: a right ICRC, a QP's number, its next PSN,
- * a region's key.
+ * An input is a list of messages: control byte, flags, length, size of its segments, bytes. A
+ * bit requests values that a fuzzer cannot find: a right ICRC, a QP's number, its next PSN, a
+ * region's key.
  */
 #include <endian.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ enum {
 	FLAG_ICRC = 1 << 3,
 	FLAG_STRANGER = 1 << 4,
 	FLAG_SEGMENTS = 1 << 5,
-	FLAG_VERSION = 1 << 6, /* BTH version and padding as they should be */
+	FLAG_VERSION = 1 << 6, /* valid BTH version and padding */
 };
 
 static uint8_t message[MESSAGE_MAX];
@@ -53,7 +53,8 @@ static uint32_t target_qpn(unsigned int target)
 	}
 }
 
-/* One packet of a message, as the flags ask for it. @number: its place, for its PSN and ICRC. */
+/* Complete one packet of a message as the flags demand. @number: its index, for its PSN and
+ * ICRC. */
 static void packet_complete(uint8_t *p, uint32_t length, unsigned int target, uint8_t flags,
 			    uint16_t number)
 {
@@ -103,7 +104,7 @@ static void message_receive(struct input *in, unsigned int target)
 	victim.segment = segment;
 	victim.stranger = flags & FLAG_STRANGER;
 	victim.control = *in;
-	victim.udp.ready = true; /* as the descriptor would say */
+	victim.udp.ready = true; /* as the descriptor would report */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -118,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			victim_post(control % VICTIM_QPS, &in);
 		message_receive(&in, control & TARGET_MASK);
 		victim_progress(control & CONTROL_TIME ? input_u16(&in) * 10000ull : 1000);
-		/* It was received, whatever became of it. */
+		/* The datagram was received, whatever its fate. */
 		if (victim.datagram_length)
 			abort();
 	}

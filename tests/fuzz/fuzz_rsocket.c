@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the peer of a stream over RDMA can say: the data of its connection, its immediates, and the
+ * Input from the peer of a stream over RDMA: the data of its connection, its immediates, and the
  * memory it grants, between the reads and writes of a program.
  *
- * An input is the length and the bytes of the connection's data, the size of our buffer, and a list
- * of steps.
+ * An input is the length and the bytes of the connection's data, the size of our buffer, and a
+ * list of steps.
  */
 #include <stdlib.h>
 
@@ -14,10 +14,10 @@
 
 enum {
 	STEPS_MAX = 256,
-	FLAG_VALID = 1 << 7, /* of the length: version and number of entries as they should be */
+	FLAG_VALID = 1 << 7, /* of the length: valid version and number of entries */
 };
 
-/* Also where assertions are compiled out. */
+/* Checked even if assertions are compiled out. */
 #define MUST(condition)           \
 	do {                      \
 		if (!(condition)) \
@@ -26,7 +26,7 @@ enum {
 
 static struct rs_credit_out out;
 static struct rs_credit_in in;
-static bool failed; /* a socket that gave its connection up looks at nothing more */
+static bool failed; /* a socket that gave its connection up reads no more messages */
 
 static void check(void)
 {
@@ -65,7 +65,7 @@ static void step_peer(struct input *input)
 	step_message(imm, &entry);
 }
 
-/* What is sent goes into the memory that was granted, and takes it. */
+/* A send goes into the granted memory and uses it up. */
 static void step_send(uint32_t want)
 {
 	uint32_t room = rs_credit_room(&out), length = min_of(want, room);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What a process of the same user may write where it shares memory with this one: records in its
- * ring, the place up to which it says it has read ours, its board; at any time.
+ * Writes of a process of the same user into memory that it shares with this one, at any time:
+ * records in its ring, the position up to which it has read this side's ring, its board.
  *
- * An input is a list of actions, each a byte and what it needs.
+ * An input is a list of actions, each a byte and the bytes that it needs.
  */
 #include <sys/uio.h>
 
 #include "tests/fuzz/victim.h"
 
 enum action {
-	ACTION_RECORD,	 /* a record, whatever it may be */
-	ACTION_PACKET,	 /* one with a packet to a QP that exists */
+	ACTION_RECORD,	 /* a record with any content */
+	ACTION_PACKET,	 /* a record with a packet to an existing QP */
 	ACTION_TAIL,	 /* how far the peer has read */
 	ACTION_TAKE,	 /* the peer reads all */
 	ACTION_SCRIBBLE, /* bytes anywhere in the ring that this side writes */
@@ -29,7 +29,7 @@ enum {
 	FLAG_LENGTH = 1 << 3, /* the length is true */
 };
 
-/* --- the other process: it has the memory that it says it has, up to a point --- */
+/* --- the other process: it has the memory that it reports, up to an end --- */
 
 static ssize_t vector_length(const struct iovec *iov, unsigned long count)
 {
@@ -62,7 +62,7 @@ ssize_t process_vm_writev(pid_t pid, const struct iovec *local, unsigned long lo
 
 /* --- actions --- */
 
-/* That of a strand, by which the peer may send; NULL: there is none. */
+/* Return the link of a strand by which the peer may send; NULL: there is none. */
 static struct shm_link *link_of(unsigned int strand)
 {
 	struct shm_link *link = strand ? victim.peer.links[strand - 1] : &victim.peer.link;
@@ -82,7 +82,8 @@ static void opening_write(unsigned int strand)
 	victim_progress(0);
 }
 
-/* The link that the peer writes to: it opens it if need be, as far as it is still listened to. */
+/* Return the link that the peer writes to. The peer opens it if needed, as long as this side
+ * still accepts that. */
 static struct shm_link *link_get(unsigned int strand)
 {
 	if (!link_of(strand))
@@ -90,7 +91,7 @@ static struct shm_link *link_get(unsigned int strand)
 	return link_of(strand) ? link_of(strand) : &victim.peer.link;
 }
 
-/* As much of the record as the ring has room for to its end. */
+/* Return how much of the record the ring has room for up to its end. */
 static uint32_t record_room(const struct shm_link *link)
 {
 	return shm_ring_to_end(link->rx_bytes, link->rx_head) - sizeof(struct shm_record);
@@ -135,7 +136,7 @@ static void record_write(struct input *in, bool packet)
 {
 	uint8_t flags = packet ? input_u8(in) : 0, target = packet ? input_u8(in) : 0;
 	uint16_t size = input_u16(in), kind = packet ? input_u8(in) : input_u16(in);
-	/* That of the queue pair it is for; or whichever. */
+	/* The strand of the target queue pair, or any other. */
 	unsigned int strand = uroce_qpn_strand(victim_qpn(target % VICTIM_QPS));
 	bool other = packet ? target & 0x80 : kind & 0x2000;
 	struct shm_link *link = link_get(other ? (packet ? target >> 5 & 3 : kind >> 14) : strand);
@@ -152,7 +153,7 @@ static void record_write(struct input *in, bool packet)
 	record->stamp = link->rx_stamp;
 }
 
-/* Those by which the victim sends. */
+/* Write into the rings by which the victim sends. */
 static void ring_scribble(struct input *in)
 {
 	uint32_t at = input_u32(in);
@@ -164,7 +165,7 @@ static void ring_scribble(struct input *in)
 	input_bytes(in, link->tx_data + at, min_of(64u, link->tx_bytes - at));
 }
 
-/* How far the peer has read: @tail, or with @all everything. */
+/* Set how far the peer has read: @tail, or with @all everything. */
 static void tails_write(bool all, uint32_t tail)
 {
 	for (unsigned int i = 0; i < PATH_STRANDS; i++) {
@@ -224,7 +225,7 @@ static void act(enum action action, struct input *in)
 	victim_progress(action == ACTION_TIME ? input_u16(in) * 100000ull : 1000);
 }
 
-/* As peers begin, before one of them said much. */
+/* Begin as peers do before much traffic. */
 static void first_rings(void)
 {
 	victim.peer.lane->ring[0].seed = victim.peer.lane->ring[1].seed = 1;

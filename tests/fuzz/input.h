@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* What libFuzzer and replay.c call, once for each input. */
+/* Called by libFuzzer and replay.c, once for each input. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct input {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* In place of libFuzzer: each file of the named folders, once. */
+/* Replaces libFuzzer: run each file of the named folders once. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ static void replay(const char *folder, const char *name)
 	}
 	size = fread(data, 1, INPUT_MAX, file);
 	fclose(file);
-	/* Its last byte is the last that may be read. */
+	/* The last byte of the file is the last accessible byte. */
 	data = realloc(data, size ? size : 1);
 	fprintf(stderr, "%s\n", path);
 	LLVMFuzzerTestOneInput(data, size);

@@ -93,7 +93,7 @@ static void message_fill(struct msghdr *msg)
 	msg->msg_flags = 0;
 }
 
-/* Return: its bytes; -1: there is none. */
+/* Return the number of bytes, or -1 if there is none. */
 static int datagram_receive(int fd, struct msghdr *msg)
 {
 	int length = victim.datagram_length;
@@ -119,7 +119,7 @@ static int datagrams_receive(int fd, struct mmsghdr *msgs)
 	return 1;
 }
 
-/* Without what comes beside it. */
+/* Receive without control data. */
 static int bytes_receive(int fd, void *data, size_t size, void *from)
 {
 	struct iovec iov = { data, size };
@@ -259,7 +259,7 @@ static void host_reset(void)
 	victim.udp.ready = true;
 	CHECK(!uroce_keys_new(&victim.host.engine.keys));
 	CHECK(!uroce_forward_new(&victim.host.forward));
-	victim.host.forwards = 0; /* those of the input before went with its list */
+	victim.host.forwards = 0; /* the former input's forwards went with its list */
 }
 
 static void peer_reset(void)
@@ -269,7 +269,7 @@ static void peer_reset(void)
 	struct shm_board *board = victim.peer_board;
 	int bell = peer->bell;
 
-	/* Given back to the system, so that they are zero again. */
+	/* Give the pages back to the system, so that they are zero again. */
 	madvise(lane, shm_lane_size(SHM_RING_BYTES), MADV_DONTNEED);
 	madvise(board, sizeof(*board), MADV_DONTNEED);
 	madvise(victim.shm.board, sizeof(*board), MADV_DONTNEED);
@@ -400,7 +400,7 @@ static void qp_receives(struct uroce_qp *qp)
 	}
 }
 
-/* One that is connected as the others are, to an SRQ with receives. */
+/* Reset the XRC queue pair, which is connected like the others, to an SRQ with receives. */
 static void xrc_reset(bool local)
 {
 	const struct ibv_xrcd_init_attr xrcd_attr = { .fd = -1 };
@@ -497,7 +497,7 @@ bool victim_xrc_address(uint8_t *packet, uint32_t length)
 	return true;
 }
 
-/* --- what it does --- */
+/* --- actions of the victim --- */
 
 static const enum ibv_wr_opcode opcodes[] = {
 	IBV_WR_SEND,
@@ -535,7 +535,7 @@ void victim_post(enum victim_qp which, struct input *in)
 	(void)!uroce_post_send(&qp->vqp.qp, &wr, &bad);
 }
 
-/* As long as anything is to be done, but not for ever. */
+/* Run as long as there is work, but not for ever. */
 void victim_progress(uint64_t ns)
 {
 	struct ibv_wc wc[8];
@@ -551,7 +551,7 @@ void victim_progress(uint64_t ns)
 		uroce_progress_visit(&victim.host, i);
 }
 
-/* --- what must hold afterwards --- */
+/* --- invariants after the input --- */
 
 static void qp_check(const struct uroce_qp *qp)
 {

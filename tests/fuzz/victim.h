@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The device that is attacked: a whole process's engine with queue pairs at work, on sockets, a
- * clock and random numbers that are the fuzzer's, so that an input always means the same. Nothing
- * is left of one input in the next.
- */
+/* The device that is attacked: the engine of a whole process with active queue pairs. The fuzzer
+ * provides sockets, clock and random numbers, so that an input always has the same effect. No
+ * state of one input is left in the next. */
 #ifndef FUZZ_VICTIM_H
 #define FUZZ_VICTIM_H
 
@@ -25,7 +23,7 @@ enum {
 	VICTIM_SRQN = (VICTIM_SLOT + 1) << UROCE_QP_INDEX_BITS | 0x300,
 };
 
-/* By index in victim.qp; their numbers follow one another: victim_qpn(). */
+/* Indexes in victim.qp; the numbers are consecutive: victim_qpn(). */
 enum victim_qp {
 	VICTIM_RC,
 	VICTIM_RC_SRQ,
@@ -33,8 +31,8 @@ enum victim_qp {
 	VICTIM_UD,
 	VICTIM_QPS,
 	VICTIM_XRC = VICTIM_QPS, /* receives for the SRQ VICTIM_SRQN */
-	/* From FIRST_QPN on, so that the connected ones are of the second strand, the third and the
-	 * fourth. */
+	/* Offset from FIRST_QPN on, so that the connected queue pairs are of the second, the
+	 * third and the fourth strand. */
 	VICTIM_SPREAD = 13,
 };
 
@@ -54,19 +52,19 @@ struct victim {
 	struct uroce_srq xrc_srq;
 	struct uroce_qp xrc;		/* a handle */
 	struct shm_peer peer;		/* another process of this host */
-	struct shm_board *peer_board;	/* as that writes to it */
+	struct shm_board *peer_board;	/* as that process writes to it */
 	union uroce_address address[2]; /* of the victim, and of its peer on the network */
 	union ibv_gid gid[2];
-	uint8_t *region; /* what the region's owner lets others reach; canaries on both sides */
+	uint8_t *region; /* memory of the region that others may access; canaries on both sides */
 	uint64_t now;
 	unsigned int sent; /* packets it sent over UDP */
 	/* the next message its socket receives; length 0: none */
 	const uint8_t *datagram;
 	uint32_t datagram_length;
-	uint16_t segment;     /* as the kernel would say; 0: it says nothing */
+	uint16_t segment;     /* as the kernel would report; 0: no report */
 	struct input control; /* of the message besides */
-	bool stranger;	      /* it does not come from the peer's address */
-	bool strands;	      /* its queue pairs are of several; else of the first */
+	bool stranger;	      /* the message does not come from the peer's address */
+	bool strands;	      /* queue pairs are of several strands; otherwise of the first */
 };
 
 extern struct victim victim;
@@ -76,23 +74,24 @@ static inline uint32_t victim_qpn(unsigned int which)
 	return FIRST_QPN + (victim.strands ? VICTIM_SPREAD : 0) + which;
 }
 
-/* The one that it is connected to. */
+/* Return the number of the connected queue pair. */
 static inline uint32_t victim_peer_qpn(unsigned int which)
 {
 	return PEER_QPN + (victim.strands ? VICTIM_SPREAD : 0) + which;
 }
 
-/* An XRC packet is for the one QP there is, and with a zero before the SRQ's number for its SRQ. */
+/* Address an XRC packet to the one QP, and with a zero before the SRQ's number to its SRQ. */
 bool victim_xrc_address(uint8_t *packet, uint32_t length);
 
-/* @local: its queue pairs talk to victim.peer through shared memory, instead of over UDP. @strands:
- * they are of several. */
+/* Begin an input. @local: the queue pairs talk to victim.peer through shared memory instead of
+ * UDP. @strands: they are of several strands. */
 void victim_begin(bool local, bool strands);
-/* Send and read something, so that answers are waited for. */
+/* Post a send and a read, so that answers are awaited. */
 void victim_post(enum victim_qp qp, struct input *in);
-/* A pass over everything that came, on a clock that went on by @ns. */
+/* Advance the clock by @ns and make a pass over everything that came. */
 void victim_progress(uint64_t ns);
-/* Its queues hold what they may hold, and no memory but the region was written. */
+/* Check that the queues are within their limits, and that no memory outside of the region was
+ * written. */
 void victim_end(void);
 
 #endif

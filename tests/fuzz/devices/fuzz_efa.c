@@ -4,7 +4,7 @@
 
 #include <infiniband/efadv.h>
 
-/* SRD in most cases. */
+/* Create an SRD queue pair in most cases. */
 static struct ibv_qp *create_qp(struct session *s, struct ibv_qp_init_attr_ex *attr)
 {
 	struct efadv_qp_init_attr dv = {
@@ -30,7 +30,7 @@ static struct ibv_qp *create_qp(struct session *s, struct ibv_qp_init_attr_ex *a
 	return efadv_create_qp_ex(s->context, attr, &dv, sizeof(dv));
 }
 
-/* A batch that ends as the input says. */
+/* Post a batch that ends as the input demands. */
 static void post(struct session *s, struct ibv_qp_ex *ex)
 {
 	struct efadv_qp *dv = efadv_qp_from_ibv_qp_ex(ex);
@@ -68,7 +68,7 @@ static void post(struct session *s, struct ibv_qp_ex *ex)
 		ibv_wr_complete(ex);
 }
 
-/* As long as the program says they are, which may be too short. */
+/* Query with the lengths that the program gives, which may be too short. */
 static void show(struct session *s, struct ibv_qp *qp)
 {
 	struct efadv_sq_depth_attr sq = { .max_send_sge = input_u8(s->in),
@@ -91,7 +91,7 @@ static void show(struct session *s, struct ibv_qp *qp)
 		efadv_query_qp_wqs(qp, &sq_attr, &rq_attr, input_u8(s->in) % (sizeof(sq_attr) + 1));
 }
 
-/* A queue whose completions say who sent, that comes and goes. */
+/* Create and destroy a queue whose completions contain the sender. */
 static void create_cq(struct session *s)
 {
 	struct ibv_cq_init_attr_ex attr = { .cqe = input_u8(s->in),

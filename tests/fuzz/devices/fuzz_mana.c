@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mana on a hostile kernel: queues in memory of the program's, and what is told of them. */
+/* mana on a hostile kernel: queues in memory of the program, and their direct attributes. */
 #include "tests/fuzz/devices/session.h"
 
 #include <infiniband/manadv.h>
@@ -7,7 +7,7 @@
 enum {
 	PAGE = 4096,
 	QUEUES = 4,
-	TABLE_LOG_MAX = 8, /* beyond what an answer has room for */
+	TABLE_LOG_MAX = 8, /* more than an answer has room for */
 	KEY_BYTES = 40,
 	MEMORY_MAX = 1 << 20,
 	NEVER = 0xff,
@@ -135,7 +135,7 @@ static void create_receiver(struct session *s)
 	mine.receiver = ibv_create_qp_ex(s->context, &attr);
 }
 
-/* What is shown of a queue is memory: its last byte, too. */
+/* Access a returned queue up to its last byte, which must be memory. */
 static void touch(void *memory, uint32_t bytes)
 {
 	if (memory && bytes)

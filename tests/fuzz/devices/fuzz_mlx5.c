@@ -31,7 +31,7 @@ static struct ibv_qp *create_qp(struct session *s, struct ibv_qp_init_attr_ex *a
 	return mlx5dv_create_qp(s->context, attr, &dv);
 }
 
-/* A request that only mlx5 has, of a queue pair that takes it. */
+/* Post a request that only mlx5 has, on a queue pair that supports it. */
 static void post(struct session *s, struct ibv_qp *qp)
 {
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
@@ -78,7 +78,7 @@ static struct mlx5dv_sig_block_domain domain(struct session *s, struct mlx5dv_si
 	return domain;
 }
 
-/* A request that describes the key: its list, and the signatures of both sides. */
+/* Post a request that describes the key: its list, and the signatures of both sides. */
 static void describe(struct session *s, struct ibv_qp *qp, struct mlx5dv_mkey *mkey)
 {
 	struct ibv_qp_ex *ex = ibv_qp_to_qp_ex(qp);
@@ -107,7 +107,7 @@ static void describe(struct session *s, struct ibv_qp *qp, struct mlx5dv_mkey *m
 	ibv_wr_complete(ex);
 }
 
-/* The adapter says that a signature is wrong: of this key, or of any. */
+/* Let the adapter report a wrong signature, for this key or any other. */
 static void signature_error(struct session *s, const struct mlx5dv_mkey *mkey)
 {
 	uint32_t count = object_count(OBJECT_CQ);
@@ -177,7 +177,7 @@ static void objects(struct session *s)
 		mlx5dv_destroy_mkey(mkey);
 }
 
-/* A record of any bytes, and of any length up to what is asked for. */
+/* Let the firmware return a record with any bytes, of any length up to the requested one. */
 static void events(struct session *s)
 {
 	struct mlx5dv_devx_event_channel *channel =

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * In the place of tests/devices/shim's libc.c, fault.c and trace.c: the calls of the provider that
- * reach the kernel, by the linker's --wrap, and what the input makes of the answers. What is mapped
- * has a page at either end that nobody may touch.
- */
+/* Replaces libc.c, fault.c and trace.c of tests/devices's shim. The linker's --wrap leads the
+ * provider's calls of the kernel here, and the input changes the answers. A mapping has an
+ * inaccessible page at either end. */
 #include "tests/fuzz/devices/session.h"
 
 #include <fcntl.h>
@@ -69,9 +67,9 @@ int kernel_open(void)
 	return command_fd;
 }
 
-/* ---- what the input makes of it */
+/* ---- changes by the input */
 
-/* What takes an object away does not fail. */
+/* Whether the command ends an object: such commands do not fail. */
 static bool is_end(const char *command)
 {
 	static const char *const ends[] = { "DESTROY", "DEALLOC", "DEREG", "CLOSE" };
@@ -251,7 +249,7 @@ void *__wrap_mmap64(void *at, size_t length, int protection, int how, int fd, of
 	return __wrap_mmap(at, length, protection, how, fd, offset);
 }
 
-/* What is unmapped was mapped, from its beginning to its end. */
+/* A range that is unmapped was mapped, from its beginning to its end. */
 int __wrap_munmap(void *at, size_t length)
 {
 	if (!input)

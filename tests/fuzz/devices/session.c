@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * An input: which of the devices, which command fails, then steps, a byte each that says what, and
- * what the step needs. Commands take the bytes of their answers where they come.
- */
+/* An input consists of the device, the command that fails, and then steps. A step is a byte for
+ * its kind and the bytes that it needs. Commands read the bytes of their answers where they run. */
 #include "tests/fuzz/devices/session.h"
 
 #include <poll.h>
@@ -19,7 +17,8 @@ enum {
 
 extern const struct verbs_provider_entry verbs_provider_entry;
 
-/* Nothing here is kept from asking for more than there is. */
+/* Let allocations fail instead of ending the process, because inputs ask for more memory than
+ * exists. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -160,8 +159,8 @@ static void fill_send(struct session *s, struct ibv_qp *qp, struct ibv_send_wr *
 	};
 	for (int i = 0; i < wr->num_sge; i++)
 		sges[i] = session_sge(s);
-	/* A request of datagrams has an address, or NULL: what is no address at all, the program
-	 * did. */
+	/* A request for datagrams has an address or NULL: an invalid pointer would be a mistake
+	 * of the program. */
 	if (qp->qp_type == IBV_QPT_UD || qp->qp_type == IBV_QPT_DRIVER) {
 		wr->wr.ud.ah = s->ah;
 	} else if (wr->opcode == IBV_WR_BIND_MW) {
@@ -214,7 +213,7 @@ static void step_receive(struct session *s)
 		ibv_post_recv(qp, &wr, &bad);
 }
 
-/* One request by ibv_wr_*(), of a queue pair that has them. */
+/* Post one request by ibv_wr_*(), on a queue pair that supports it. */
 static void step_wr(struct session *s)
 {
 	struct ibv_qp *qp = a_qp(s);
@@ -332,7 +331,7 @@ static void step_poll(struct session *s)
 		MUST(ibv_poll_cq(cq, most, wc) <= most);
 }
 
-/* As a program does it, and the device: one request, its completion, and a look. */
+/* Act as a valid program and device: one request, its completion, and a poll. */
 static void step_round(struct session *s)
 {
 	struct ibv_qp *qp = a_qp(s);
@@ -382,7 +381,7 @@ static void step_event(struct session *s)
 		ibv_ack_cq_events(cq, 1);
 }
 
-/* Of an object that is there; its type is the input's. */
+/* Raise an event of an existing object; the input chooses its type. */
 static void step_async(struct session *s)
 {
 	static const enum object_type types[] = { OBJECT_CQ, OBJECT_QP, OBJECT_SRQ };
@@ -425,7 +424,7 @@ static bool session_objects(struct session *s)
 	};
 	struct ibv_srq_init_attr srq = { .attr = { .max_wr = input_u8(s->in),
 						   .max_sge = input_u8(s->in) % SGES } };
-	/* A neighbour whose MAC address is in its GID: nobody is asked for it. */
+	/* A neighbour whose MAC address is in its GID, so that the kernel is not asked. */
 	struct ibv_ah_attr ah = { .port_num = 1,
 				  .is_global = 1,
 				  .grh.dgid.raw = { 0xfe, 0x80, [11] = 0xff, 0xfe, [15] = 2 } };

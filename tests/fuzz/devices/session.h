@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A provider of adapters on a kernel and a device that are hostile: tests/devices plays them in
- * this process, and the input says which command fails, what bytes of an answer are others, and
- * what is in a completion. Each fuzz_<provider>.c says whom it is about.
- */
+/* A provider of adapters on a hostile kernel and device. tests/devices plays them in this
+ * process. The input chooses the command that fails, the changed bytes of answers, and the
+ * content of completions. Each fuzz_<provider>.c names its devices. */
 #ifndef FUZZ_SESSION_H
 #define FUZZ_SESSION_H
 
@@ -38,30 +36,30 @@ struct session {
 	struct ibv_qp *qp[SESSION_QPS];
 };
 
-/* A target's own. */
+/* The parts of a fuzz target. */
 struct played {
-	const struct device *devices[4]; /* the input chooses one of those that are there */
-	/* A step of what only this provider has, e.g. direct verbs; or NULL. */
+	const struct device *devices[4]; /* the input chooses an entry */
+	/* Run a step that only this provider has, e.g. direct verbs; or NULL. */
 	void (*step)(struct session *s);
-	/* Before there are queues; or NULL. */
+	/* Called before the queues are created; or NULL. */
 	void (*open)(struct session *s);
-	/* Before the queues go; or NULL. */
+	/* Called before the queues are destroyed; or NULL. */
 	void (*close)(struct session *s);
-	/* A queue pair of a type that verbs do not have; or NULL. */
+	/* Create a queue pair of a type that verbs do not have; or NULL. */
 	struct ibv_qp *(*create_qp)(struct session *s, struct ibv_qp_init_attr_ex *attr);
 };
 extern const struct played played;
 
-/* A part of the buffer, as long as it fits. */
+/* Return a part of the buffer, as long as it fits. */
 struct ibv_sge session_sge(struct session *s);
 
-/* kernel.c. From now on commands and completions are as the input says; nothing is mapped when it
- * stops. */
+/* kernel.c. From now on the input decides commands and completions. Every mapping must be gone
+ * at the stop. */
 void kernel_start(struct input *in, const struct device *played_device);
 void kernel_stop(void);
-/* The command descriptor of a new context. */
+/* Return the command descriptor of a new context. */
 int kernel_open(void);
-/* The next completion that the device writes has these bytes changed. */
+/* Change these bytes of the next completion that the device writes. */
 void kernel_spoil_completion(void);
 
 #endif
