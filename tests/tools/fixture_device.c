@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Two devices whose attributes are chosen by the variable FIXTURE, so that every line of
- * ibv_devinfo appears: nothing at all, all bits, ordinary values, one value of an enum after the
- * other, and failures of each query.
- */
+/* Two devices whose attributes the variable FIXTURE chooses, so that every line of ibv_devinfo
+ * appears: all bits clear, all bits set, ordinary values, the values of an enum one after the
+ * other, and failures of each query. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -152,7 +150,7 @@ static ssize_t query_gid_table(struct ibv_context *ctx, struct ibv_gid_entry *en
 	return count;
 }
 
-/* The second one is InfiniBand, the first of a transport that depends on the variant. */
+/* The second device is InfiniBand; the transport of the first depends on the variant. */
 static int list_devices(struct verbs_device_list *list)
 {
 	for (int i = 0; i < 2; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Stands for somebody else's code in the place of a provider: says when it runs. */
+/* Foreign code in the place of a provider: prints a line if it runs. */
 #include <unistd.h>
 
 __attribute__((constructor)) static void planted_run(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Calls beside those that every program makes. */
+/* Rarely used calls. */
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/sockios.h>
@@ -136,7 +136,7 @@ static void case_select_time(void)
 	ends_close(&e);
 }
 
-/* ---- what a socket is ---- */
+/* ---- the kind of a socket ---- */
 
 static void kind_check(int fd)
 {

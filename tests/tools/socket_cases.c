@@ -2,7 +2,7 @@
 /*
  * usage: socket_cases [CASE...]
  *
- * What programs were seen to do with sockets, file by file: see socket_cases.h.
+ * Behaviour of sockets that programs rely on, file by file: see socket_cases.h.
  */
 #include <poll.h>
 #include <signal.h>

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Cases of socket_cases, which use the C library's names alone. Each passes on the kernel's sockets
- * and, with librspreload, on RDMA sockets.
- */
+/* Cases of socket_cases, which use only the C library's functions. Each passes on the kernel's
+ * sockets and, with librspreload, on RDMA sockets. */
 #ifndef SOCKET_CASES_H
 #define SOCKET_CASES_H
 
@@ -50,10 +48,10 @@ struct sockaddr_in loopback(int port);
 int listener_open(struct sockaddr_in *ret_address);
 struct ends ends_open(void);
 void ends_close(struct ends *e);
-bool expect(int fd, const char *text); /* exactly these bytes come */
+bool expect(int fd, const char *text); /* check that exactly these bytes arrive */
 bool is_at_end(int fd);
 bool becomes(int fd, short events);
-/* Status of the child, which has ended; -1: a signal killed it. */
+/* Return the status of the child, which has ended, or -1 if a signal killed it. */
 int child_status(int pid);
 
 #endif

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A socket keeps its options, its duplicates and its entries in epolls in connect(), whether RDMA
- * or TCP connects. The listeners here are made by system calls, so with librspreload they are of
- * TCP.
- */
+/* A socket keeps its options, its duplicates and its entries in epolls through connect(),
+ * whether RDMA or TCP connects. System calls create the listeners here, so that with
+ * librspreload they are TCP listeners. */
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -190,7 +188,7 @@ static void case_fallback_duplicates(void)
 	syscall(SYS_close, listener);
 }
 
-/* Refused, until a server listens. The socket is bound and polled meanwhile. */
+/* Connect in vain until a server listens. The socket is bound and polled meanwhile. */
 static void connect_until(bool server_is_tcp)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0), copy = dup(fd), poller = epoll_create1(0), other;

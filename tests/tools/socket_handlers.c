@@ -33,7 +33,7 @@ static void on_signal(int number)
 	errno = error;
 }
 
-/* Send a signal again and again: the first ones may come before the call sleeps. */
+/* Send a signal repeatedly, because the first ones may come before the call sleeps. */
 static void *signals_send(void *unused)
 {
 	const struct timespec pause = { .tv_nsec = 5000000 };
@@ -72,7 +72,7 @@ static void interrupt_end(pthread_t sender)
 	signal(SIGUSR1, SIG_IGN);
 }
 
-/* recv() that @what interrupts; the handler has no SA_RESTART. */
+/* Call recv() and interrupt it by @what; the handler has no SA_RESTART. */
 static ssize_t interrupted_recv(void (*what)(void))
 {
 	pthread_t sender = interrupt_begin(what, 0);
@@ -357,7 +357,7 @@ static void case_handler_storm(void)
 	close(second.listener);
 }
 
-/* ---- what the kernel says of handlers ---- */
+/* ---- the kernel's report on handlers ---- */
 
 static volatile sig_atomic_t came_value, came_code;
 

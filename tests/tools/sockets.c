@@ -2,8 +2,8 @@
 /*
  * usage: sockets [CASE...]
  *
- * What programs do with sockets, by the C library's names alone. It passes on the kernel's sockets
- * and, with librspreload, on those over RDMA: cases whose outcome differs say so.
+ * Use of sockets by programs, through the C library's functions only. It passes on the kernel's
+ * sockets and, with librspreload, on RDMA sockets; cases whose outcome differs contain both.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -57,7 +57,7 @@ static bool over_rdma; /* librspreload is loaded */
 struct ends {
 	int listener, a, b; /* a connected, b was accepted */
 	struct sockaddr_in address;
-	pthread_t waiter; /* who waits at a */
+	pthread_t waiter; /* the thread that waits at a */
 };
 
 static struct sockaddr_in loopback(int port)
@@ -106,7 +106,7 @@ static void ends_close(struct ends *e)
 	close(e->listener);
 }
 
-/* Exactly so many bytes. */
+/* Check that exactly these bytes arrive. */
 static bool expect(int fd, const char *text)
 {
 	char bytes[256];
@@ -145,7 +145,7 @@ static bool becomes(int fd, short events, int timeout)
 	return poll(&p, 1, timeout) == 1 && (p.revents & events) == events;
 }
 
-/* Return: the descriptor is a socket to the kernel, whatever fstat() says. */
+/* Return whether the descriptor is a socket of the kernel, whatever fstat() reports. */
 static bool is_of_kernel(int fd)
 {
 	char path[64], file[64] = "";
@@ -245,7 +245,7 @@ static void case_splice(void)
 	CHECK_ERRNO(splice(e.b, &offset, p[1], NULL, 4, 0), EINVAL);
 	CHECK_ERRNO(splice(e.b, NULL, p[1], &offset, 4, 0), ESPIPE);
 	CHECK_ERRNO(splice(e.a, NULL, e.b, NULL, 4, 0), EINVAL);
-	/* To a peer that takes nothing: what was not sent stays in the pipe. */
+	/* The peer takes no data: bytes that were not sent stay in the pipe. */
 	CHECK(ioctl(e.a, FIONBIO, &flag) == 0);
 	for (long sent = 0; sent < 100000000;) {
 		char zeros[4096] = {};
@@ -311,12 +311,12 @@ static void case_duplicates(void)
 	CHECK(fcntl(high, F_SETFL, O_NONBLOCK) == 0 && fcntl(copy, F_GETFL) & O_NONBLOCK);
 	CHECK(close(high) == 0 && close(more) == 0);
 	CHECK(is_quiet(e.b));
-	/* A file in the place of the last one ends the connection. */
+	/* A file that replaces the last duplicate ends the connection. */
 	plain = open("/dev/null", O_RDWR);
 	CHECK(dup2(plain, copy) == copy);
 	CHECK(is_at_end(e.b));
 	CHECK(say(copy, "to nobody"));
-	/* The accepted one in a file's place. */
+	/* Put the accepted socket in a file's place. */
 	CHECK(dup3(e.b, plain, O_CLOEXEC) == plain && fcntl(plain, F_GETFD) == FD_CLOEXEC);
 	CHECK(dup2(e.b, e.b) == e.b);
 	CHECK_ERRNO(dup3(e.b, e.b, 0), EINVAL);
@@ -328,9 +328,9 @@ static void case_duplicates(void)
 	close(e.listener);
 }
 
-/* Takes the lowest numbers, again and again. */
+/* Take the lowest free numbers repeatedly. */
 struct grabber {
-	atomic_int wanted; /* a number that is the program's all the time; -1: no more */
+	atomic_int wanted; /* a number that always belongs to the program; -1: end */
 	atomic_bool got;
 };
 
@@ -350,7 +350,7 @@ static void *numbers_grab(void *arg)
 	return NULL;
 }
 
-/* What cannot be copied replaces nothing. */
+/* A descriptor that cannot be duplicated replaces none. */
 static void case_dup2_of_none(void)
 {
 	struct ends e = ends_open();
@@ -361,7 +361,7 @@ static void case_dup2_of_none(void)
 	ends_close(&e);
 }
 
-/* What dup2() replaces is at no moment a number that others get. */
+/* A number that dup2() replaces is free at no moment. */
 static void case_dup2_at_once(void)
 {
 	struct grabber g = { .wanted = 99999 };
@@ -460,7 +460,7 @@ static void case_flags(void)
 	ends_close(&e);
 }
 
-/* What the program wants to be rid of. */
+/* Discard data that the program does not want. */
 static void case_thrown_away(void)
 {
 	struct ends e = ends_open();
@@ -510,7 +510,7 @@ static int error_of(int fd)
 	return error;
 }
 
-/* To a port where nobody listens. */
+/* Connect to a port without a listener. */
 static void case_refused(void)
 {
 	struct sockaddr_in address;
@@ -530,7 +530,7 @@ static void case_refused(void)
 	close(fd);
 }
 
-/* A port is free again when its listener is closed, also while connections live. */
+/* A port is free again after its listener is closed, also while connections live. */
 static void case_bind_again(void)
 {
 	struct ends e = ends_open();
@@ -548,7 +548,7 @@ static void case_bind_again(void)
 	ends_close(&e);
 }
 
-/* Of two that are bound to a port the second may listen when the first is gone. */
+/* If two sockets are bound to a port, the second may listen after the first has gone. */
 static void case_listen_again(void)
 {
 	struct sockaddr_in address = loopback(0);
@@ -561,7 +561,7 @@ static void case_listen_again(void)
 		CHECK(bind(fds[i], (struct sockaddr *)&address, sizeof(address)) == 0);
 		CHECK(getsockname(fds[i], (struct sockaddr *)&address, &size) == 0);
 	}
-	/* The connection manager lets neither, as long as there are both. */
+	/* The connection manager refuses both as long as both exist. */
 	CHECK(listen(fds[0], 4) == 0 || (over_rdma && errno == EADDRINUSE));
 	CHECK_ERRNO(listen(fds[1], 4), EADDRINUSE);
 	CHECK_ERRNO(listen(fds[1], 4), EADDRINUSE);
@@ -584,7 +584,7 @@ static void case_shutdown(void)
 	CHECK_ERRNO(shutdown(fresh, SHUT_RDWR), ENOTCONN);
 	CHECK_ERRNO(shutdown(e.a, 17), EINVAL);
 	close(fresh);
-	/* Who connected is the first to end. */
+	/* The connecting side is the first to end. */
 	CHECK(say(e.a, "last") && shutdown(e.a, SHUT_WR) == 0);
 	CHECK(expect(e.b, "last") && is_at_end(e.b));
 	CHECK_ERRNO(send(e.a, "x", 1, MSG_NOSIGNAL), EPIPE);
@@ -599,7 +599,7 @@ static void case_shutdown(void)
 	CHECK(say(e.a, "still") && expect(e.b, "still"));
 	CHECK(close(e.a) == 0 && is_at_end(e.b));
 	close(e.b);
-	/* A listener: who waits in accept() hears of it. */
+	/* On a listener: a thread that waits in accept() gets an error. */
 	CHECK(shutdown(e.listener, SHUT_RD) == 0);
 	CHECK_ERRNO(accept(e.listener, NULL, NULL), EINVAL);
 	close(e.listener);
@@ -645,7 +645,7 @@ static void case_poll(void)
 	close(e.listener);
 }
 
-/* The names that POSIX has for the same. */
+/* POSIX has other names for the same events. */
 static void case_poll_normal(void)
 {
 	struct ends e = ends_open();
@@ -665,7 +665,7 @@ static void case_poll_normal(void)
 	ends_close(&e);
 }
 
-/* Times that are none: nobody waits for ever. */
+/* Invalid times: no call waits for ever. */
 static void case_wrong_times(void)
 {
 	struct ends e = ends_open();
@@ -822,13 +822,14 @@ static void handler_set(int flags)
 	sigaction(SIGUSR1, &action, NULL);
 }
 
-/* As much as goes, to the last byte: the kernel moves on what it has, and then takes more. */
+/* Send as much as possible, to the last byte, because the kernel moves data on and then takes
+ * more. */
 static void fill_peer(const struct ends *e)
 {
 	static const char much[65536];
 	int small = 16384;
 
-	/* Those of the kernel are not to grow. */
+	/* The buffers of the kernel must not grow. */
 	setsockopt(e->a, SOL_SOCKET, SO_SNDBUF, &small, sizeof(small));
 	setsockopt(e->b, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
 	do {
@@ -841,7 +842,7 @@ static void fill_peer(const struct ends *e)
 	} while (send(e->a, much, 1, MSG_DONTWAIT) > 0);
 }
 
-/* The calls that case_signals() has not. */
+/* Calls that case_signals() does not test. */
 static void case_signals_more(void)
 {
 	struct ends e = ends_open();
@@ -877,7 +878,7 @@ static void case_signals_more(void)
 	ends_close(&e);
 }
 
-/* A call with a time of its own is not resumed, whatever the handler asks for. */
+/* A call with a timeout of its own is not resumed, whatever the handler requests. */
 static void case_signals_and_times(void)
 {
 	struct timeval time = { .tv_sec = 60 };
@@ -905,7 +906,7 @@ static void *signal_then_say(void *arg)
 	return NULL;
 }
 
-/* One without is. */
+/* A call without a timeout is resumed. */
 static void case_signals_resumed(void)
 {
 	struct ends e = ends_open();
@@ -920,7 +921,7 @@ static void case_signals_resumed(void)
 	ends_close(&e);
 }
 
-/* Who waits where another thread does already hears its signals, too. */
+/* A thread that waits behind another waiting thread gets its signals too. */
 static void *wait_for_byte(void *arg)
 {
 	return (void *)(intptr_t)expect(*(int *)arg, "x");
@@ -965,7 +966,7 @@ static void *receive_one(void *arg)
 	return NULL;
 }
 
-/* So does who waits for another thread that is in the middle of what it receives, or sends. */
+/* So does a thread that waits for another one in the middle of a receive or a send. */
 static void case_signals_behind_another(void)
 {
 	struct timeval little = { .tv_usec = 50000 }, none = {};
@@ -978,12 +979,12 @@ static void case_signals_behind_another(void)
 	handler_set(0);
 	pthread_create(&first, NULL, wait_for_all, &e.a);
 	CHECK(say(e.b, "1"));
-	usleep(200000); /* it has that, and waits for more */
+	usleep(200000); /* the thread has that byte, and waits for more */
 	INTERRUPTED(recv(e.a, &byte, 1, 0));
 	CHECK(setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &little, sizeof(little)) == 0);
 	CHECK_ERRNO(recv(e.a, &byte, 1, 0), EAGAIN);
 	CHECK(setsockopt(e.a, SOL_SOCKET, SO_RCVTIMEO, &none, sizeof(none)) == 0);
-#ifndef __SANITIZE_ADDRESS__ /* which falls over a thread that is cancelled in a system call */
+#ifndef __SANITIZE_ADDRESS__ /* which fails if a thread is cancelled in a system call */
 	pthread_create(&second, NULL, receive_one, &e.a);
 	usleep(100000);
 	CHECK(pthread_cancel(second) == 0);
@@ -1019,7 +1020,7 @@ static void *accept_wait(void *arg)
 	return (void *)(intptr_t)(accept(*(int *)arg, NULL, NULL) < 0 ? 1 : 0);
 }
 
-/* Others hear of shutdown() by a thread, whatever they wait in. */
+/* Threads learn of a shutdown() by another thread, whatever call they wait in. */
 static void case_threads(void)
 {
 	struct ends e = ends_open();
@@ -1049,7 +1050,7 @@ static void *read_until_closed(void *arg)
 	return NULL;
 }
 
-/* Threads that use a socket while another one closes it: an error, or its end, and no more. */
+/* Threads use a socket while another one closes it: they get an error or the end of the stream. */
 static void case_close_under(void)
 {
 	for (int round = 0; round < 20; round++) {
@@ -1090,7 +1091,7 @@ struct under {
 	int fd;
 };
 
-/* What it returns is nobody's promise; that it returns is. */
+/* The call must return, with any result. */
 static void *wait_under(void *arg)
 {
 	const struct under *u = arg;
@@ -1126,7 +1127,7 @@ static void *wait_under(void *arg)
 	default:
 		epoll = epoll_create1(0);
 		epoll_ctl(epoll, EPOLL_CTL_ADD, u->fd, &event);
-		/* A closed descriptor is in no epoll any more. */
+		/* A closed descriptor is no longer in any epoll. */
 		epoll_wait(epoll, &event, 1, 1000);
 		close(epoll);
 	}
@@ -1144,7 +1145,7 @@ static void case_close_under_each(void)
 		pthread_create(&thread, NULL, wait_under, &u);
 		usleep(100000);
 		CHECK(close(u.fd) == 0);
-		/* The kernel's sockets wake who waits when the peer does something. */
+		/* The kernel's sockets wake the waiting thread only when the peer acts. */
 		if (how == IN_ACCEPT)
 			connect(late, (struct sockaddr *)&e.address, sizeof(e.address));
 		else
@@ -1161,7 +1162,8 @@ static void case_close_under_each(void)
 	}
 }
 
-/* On the one processor that both threads have, it goes on as soon as somebody else wakes up. */
+/* On the one processor of both threads, the close is interrupted as soon as the other thread
+ * wakes. */
 static void *close_politely(void *arg)
 {
 	setpriority(PRIO_PROCESS, gettid(), 19);
@@ -1170,7 +1172,7 @@ static void *close_politely(void *arg)
 	return NULL;
 }
 
-/* Who waits may wake up amid the close. */
+/* The waiting thread may wake up in the middle of the close. */
 static void case_close_under_accept(void)
 {
 	cpu_set_t all, one;
@@ -1196,11 +1198,9 @@ static void case_close_under_accept(void)
 	sched_setaffinity(0, sizeof(all), &all);
 }
 
-/*
- * The address sanitizer falls over threads that are cancelled in a system call. The thread
- * sanitizer sees no lock that such a thread takes in its handler, and reports what that lock
- * protects: a thread in epoll_wait() whose handler takes a mutex is enough.
- */
+/* AddressSanitizer fails if a thread is cancelled in a system call. ThreadSanitizer does not see
+ * a lock that such a thread takes in its handler, and reports the data that the lock protects: a
+ * thread in epoll_wait() whose handler takes a mutex is enough. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define CANCELS_ARE_THEIRS true
 #else
@@ -1220,7 +1220,8 @@ static void *wait_cancelled(void *arg)
 	return NULL;
 }
 
-/* What a thread that is cancelled cleans up is closed as ever: its peer hears of that. */
+/* The cleanup handler of a cancelled thread closes the socket, and the peer gets the end of the
+ * stream. */
 static void case_cancelled_each(void)
 {
 	if (CANCELS_ARE_THEIRS) {
@@ -1258,8 +1259,8 @@ static void case_cancelled_each(void)
 
 #define STOPPED_S 10
 
-/* A client by itself: it gives back all that it gets. The port is in the environment; so is
- * whether it connects again when it hears so, and does it there. */
+/* A client that returns all data that it gets. The port is in the environment. If SOCKETS_AGAIN
+ * is set, the client connects a second time when told to, and uses that connection. */
 static void part_echo(void)
 {
 	struct sockaddr_in address = loopback(atoi(getenv("SOCKETS_PORT")));
@@ -1278,7 +1279,7 @@ static void part_echo(void)
 	while ((n = recv(fd, bytes, sizeof(bytes), 0)) > 0)
 		if (send(fd, bytes, n, 0) != n)
 			break;
-	/* Who is reset has no end in order. */
+	/* After a reset there is no orderly end. */
 	close(fd);
 	close(first);
 }
@@ -1316,7 +1317,8 @@ static void *go_on_later(void *arg)
 	return NULL;
 }
 
-/* What is sent to it meanwhile arrives, and each call says what it would of a peer that is slow. */
+/* Data sent to a stopped peer arrives later, and each call returns the result that it has with a
+ * slow peer. */
 static void case_stopped_peer(void)
 {
 	struct timeval second = { .tv_sec = 1 };
@@ -1332,7 +1334,7 @@ static void case_stopped_peer(void)
 	kill(pid, SIGSTOP);
 	pthread_create(&other, NULL, go_on_later, &pid);
 	CHECK_ERRNO(recv(e.a, back, 1, 0), EAGAIN);
-	while (sent < 8 * sizeof(much)) { /* less than the kernel holds of both ways */
+	while (sent < 8 * sizeof(much)) { /* less than the kernel's buffers of both directions */
 		for (size_t i = 0; i < sizeof(much); i++)
 			much[i] = byte_at(sent + i);
 		n = send(e.a, much, sizeof(much), MSG_DONTWAIT);
@@ -1359,7 +1361,8 @@ static void case_stopped_peer(void)
 	close(e.listener);
 }
 
-/* Who closes does not wait for it longer than it wanted, and the peer hears of that. */
+/* close() does not wait for a stopped peer longer than requested, and the peer gets the end of
+ * the stream. */
 static void case_stopped_peer_closed(void)
 {
 	struct linger linger = { .l_onoff = 1, .l_linger = 1 };
@@ -1383,7 +1386,7 @@ static void case_stopped_peer_closed(void)
 
 /* ---- numbers ---- */
 
-/* Programs have tables of so many entries as they have connections: each takes one number. */
+/* Programs have tables of as many entries as connections: each connection takes one number. */
 static void case_numbers(void)
 {
 	struct sockaddr_in address;
@@ -1419,7 +1422,7 @@ static void fill(struct spent *s)
 		s->count++;
 }
 
-/* From here on no descriptor can be had. */
+/* Use up all descriptors. */
 static struct spent descriptors_spend(void)
 {
 	struct spent s = {};
@@ -1475,7 +1478,8 @@ static int count_descriptors(void)
 	return count;
 }
 
-/* A connection that waited for numbers, and whose client is gone, may come to the listener late. */
+/* A connection that waited for descriptors, and whose client has gone, may reach the listener
+ * late. */
 static bool descriptors_become(int most, int listener)
 {
 	for (int i = 0; i < 100; i++) {
@@ -1491,7 +1495,8 @@ static bool descriptors_become(int most, int listener)
 	return false;
 }
 
-/* With 0, 1, 2 ... numbers left: each call does all or says EMFILE, and none is lost. */
+/* With 0, 1, 2 ... free descriptors: each call succeeds or fails with EMFILE, and no descriptor
+ * is lost. */
 static void case_few_and_fewer(void)
 {
 	struct ends e = ends_open();
@@ -1511,7 +1516,7 @@ static void case_few_and_fewer(void)
 		fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 		CHECK(fd >= 0 || errno == EMFILE);
 		r = fd < 0 ? 0 : connect(fd, (struct sockaddr *)&address, sizeof(address));
-		/* With too few to accept it waits. */
+		/* With too few descriptors to accept, the connection waits. */
 		CHECK(r == 0 || errno == EINPROGRESS || (over_rdma && errno == EMFILE));
 		if (fd >= 0)
 			close(fd);
@@ -1542,7 +1547,8 @@ static void case_few_and_fewer(void)
 	ends_close(&e);
 }
 
-/* Who cannot accept is told so, and its client waits until it can. */
+/* A process without descriptors gets an error from accept(), and its client waits until it can
+ * accept. */
 static void case_accept_without_descriptors(void)
 {
 	struct spent spent;
@@ -1565,8 +1571,8 @@ static void case_accept_without_descriptors(void)
 	ends_close(&e);
 }
 
-/* Once there are numbers again, the listener does not say any more that there were none: it is
- * readable for as long as somebody waits. */
+/* When descriptors are free again, the listener stops reporting the error. It is readable as
+ * long as a client waits. */
 static void case_accept_after_descriptors(void)
 {
 	struct spent spent;
@@ -1581,10 +1587,10 @@ static void case_accept_after_descriptors(void)
 	CHECK(becomes(e.listener, POLLIN, 20000));
 	spent = descriptors_spend();
 	CHECK(say(e.a, "again"));
-	usleep(500000); /* it comes, and there is no number for it */
+	usleep(500000); /* the client comes, and there is no descriptor for it */
 	descriptors_return(&spent);
 	queued = accept(e.listener, NULL, NULL);
-	usleep(200000); /* now there is */
+	usleep(200000); /* now there is one */
 	e.b = accept(e.listener, NULL, NULL);
 	CHECK(queued >= 0 && expect(queued, "ready") && e.b >= 0 && expect(e.b, "ready"));
 	CHECK(!becomes(e.listener, POLLIN, 0));
@@ -1595,7 +1601,7 @@ static void case_accept_after_descriptors(void)
 	ends_close(&e);
 }
 
-/* Others hear of shutdown() also when no number is left. */
+/* Threads learn of shutdown() even if no descriptor is left. */
 static void case_end_without_descriptors(void)
 {
 	struct ends e = ends_open();
@@ -1637,7 +1643,7 @@ static rlim_t address_space(void)
 	return (rlim_t)pages * sysconf(_SC_PAGESIZE);
 }
 
-/* A client and its listener without memory: a connection that works, or none. */
+/* Connect a client and its listener without memory: the connection works, or there is none. */
 static void connect_without_memory(int listener, const struct sockaddr_in *address)
 {
 	int a = socket(AF_INET, SOCK_STREAM, 0), b;
@@ -1670,7 +1676,7 @@ static void case_memory_spent(void)
 		connect_without_memory(listener, &address);
 		setrlimit(RLIMIT_AS, &old);
 	}
-	/* Those that were there go on, and there are new ones. */
+	/* Existing connections continue, and new ones can be made. */
 	CHECK(say(e.a, "old") && expect(e.b, "old"));
 	ends_close(&e);
 	e = ends_open();
@@ -1679,7 +1685,7 @@ static void case_memory_spent(void)
 	close(listener);
 }
 
-/* By a user who may lock none: in a guest the kernel's device says so. */
+/* As a user who may lock no memory: in a guest the kernel's device reports that. */
 static void case_memory_not_locked(void)
 {
 	struct rlimit old, none;
@@ -1694,7 +1700,7 @@ static void case_memory_not_locked(void)
 	setrlimit(RLIMIT_MEMLOCK, &old);
 }
 
-/* A program of few descriptors: it is started by itself. */
+/* A program with few descriptors, run in its own process. */
 static void part_few_descriptors(void)
 {
 	struct ends e = ends_open();
@@ -1731,7 +1737,7 @@ static int child_status(pid_t pid)
 	return pid > 0 && waitpid(pid, &status, 0) == pid ? status : -1;
 }
 
-/* Programs that are started take nothing away. */
+/* Starting programs leaves the sockets unchanged. */
 static void case_spawn(void)
 {
 	struct ends e = ends_open();
@@ -1743,7 +1749,7 @@ static void case_spawn(void)
 	CHECK(child_status(pid) == 0);
 	pid = vfork();
 	if (pid == 0) {
-		/* What the child does to its descriptors is not the parent's. */
+		/* The child's changes of descriptors do not affect the parent. */
 		dup2(e.a, STDIN_FILENO);
 		close(e.a);
 		close(e.b);
@@ -1756,7 +1762,7 @@ static void case_spawn(void)
 	ends_close(&e);
 }
 
-/* What a child said by CHECK() counts. */
+/* End a child; a failed CHECK() in it counts. */
 static void child_end(void)
 {
 	_exit(failed);
@@ -1794,7 +1800,7 @@ static void case_fork_after_accept(void)
 }
 
 /* Workers that accept from their parent's listener, each in an epoll. */
-/* Options that the library's own thread hears of. */
+/* Set options, which concern the library's own thread. */
 static void *options_set(void *arg)
 {
 	int on = 1;
@@ -1804,7 +1810,7 @@ static void *options_set(void *arg)
 	return NULL;
 }
 
-/* A child finds nothing locked, whatever others of its parent were at. */
+/* A child finds no lock taken, whatever threads of its parent were doing. */
 static void case_fork_while_busy(void)
 {
 	struct ends e = ends_open();
@@ -1870,7 +1876,7 @@ static void case_fork_workers(void)
 		kill(workers[i], SIGKILL);
 		CHECK(child_status(workers[i]) == SIGKILL);
 	}
-	/* The parent has its listener for itself again. */
+	/* The listener belongs to the parent only again. */
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	connect(fd, (struct sockaddr *)&address, sizeof(address));
 	CHECK(becomes(listener, POLLIN, 10000));
@@ -1878,8 +1884,7 @@ static void case_fork_workers(void)
 	close(listener);
 }
 
-/* Who connects as soon as a worker was killed is the parent's, not the dead one's; or the next
- * worker's. */
+/* After a worker was killed, the next client goes to the parent or to the next worker. */
 static void case_fork_worker_killed(void)
 {
 	struct sockaddr_in address;
@@ -1937,7 +1942,8 @@ static void case_fork_exec(void)
 	close(e.listener);
 }
 
-/* A child that uses none of them leaves them to its parent; one that is killed ends its own. */
+/* A child that uses none of its sockets leaves them to its parent. A child that is killed ends
+ * its sockets. */
 static void case_fork_and_end(void)
 {
 	struct ends e = ends_open();
@@ -1961,7 +1967,7 @@ static void case_fork_and_end(void)
 	kill(pid, SIGKILL);
 	CHECK(child_status(pid) == SIGKILL && is_at_end(e.a));
 	close(e.a);
-	/* What the last one of both closes is at its end. */
+	/* The stream ends when the last process closes it. */
 	e.a = socket(AF_INET, SOCK_STREAM, 0);
 	CHECK(connect(e.a, (struct sockaddr *)&e.address, sizeof(e.address)) == 0);
 	e.b = accept(e.listener, NULL, NULL);
@@ -1999,7 +2005,8 @@ static void case_fork_peer_gone(void)
 	close(e.listener);
 }
 
-/* So many bytes come, each what its place says; then nothing until the sender ends. */
+/* Check that so many bytes arrive, each with the value of its place, and then none until the
+ * sender ends. */
 #define MANY (8 << 20)
 
 static uint8_t byte_at(size_t place)

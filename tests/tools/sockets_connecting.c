@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What sockets say while they connect. The listener's queue is full, so that a connect takes as
- * long as nobody accepts.
- */
+/* Results of calls on sockets while they connect. The listener's queue is full, so that a
+ * connect lasts until a connection is accepted. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +33,7 @@ static int connect_to(int fd, const struct sockaddr_in *address)
 	return connect(fd, (const struct sockaddr *)address, sizeof(*address));
 }
 
-/* Connect until one does not come about. */
+/* Connect until a connect does not complete. */
 static void fill(struct full *f)
 {
 	for (f->count = 0; f->count < WAITING;) {
@@ -61,7 +59,7 @@ static struct full full_open(void)
 	return f;
 }
 
-/* There is room again. */
+/* Accept all, so that there is room again. */
 static void accept_all(struct full *f)
 {
 	for (int i = 0; i < f->count; i++) {
@@ -88,7 +86,7 @@ static int error_of(int fd)
 	return getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 ? errno : error;
 }
 
-/* The connection comes about and carries a byte. Those before it end. */
+/* Complete the connection and transfer a byte. Earlier connections end. */
 static void finish(struct full *f, int fd)
 {
 	struct sockaddr_in peer;
@@ -136,7 +134,7 @@ enum {
 	NO_SIGNALS = -1,
 };
 
-/* A connect that ends before it comes about, and what becomes of it. @flags: of signals' handler */
+/* A connect that is ended before it completes, and its result. @flags: of the signal handler */
 static void unfinished(const char *how, int type, const struct timeval *time, int flags, bool again)
 {
 	struct full f = full_open();
@@ -175,7 +173,7 @@ static void *accept_later(void *arg)
 	return NULL;
 }
 
-/* Handlers that ask for it, and a program that asks again itself. */
+/* Handlers with SA_RESTART, and a program that calls connect() again itself. */
 void part_connecting_resumed(void)
 {
 	struct full f = full_open();
@@ -208,7 +206,7 @@ void part_connecting_resumed(void)
 	full_close(&f);
 }
 
-/* ---- ended here ---- */
+/* ---- ended by this process ---- */
 
 static void *connect_now(void *arg)
 {
@@ -229,7 +227,7 @@ static int descriptors(void)
 	return count;
 }
 
-/* Whether the same works as before. */
+/* Check that another connect works as before. */
 static void another_connects(void)
 {
 	struct sockaddr_in address;
@@ -290,7 +288,7 @@ static void by_cancel(struct full *f, int fd)
 	pthread_cancel(f->caller);
 }
 
-/* Those of TCP go on, and the connection ends when it has come about. */
+/* TCP continues the connect, and the connection ends after it was established. */
 static void by_close(struct full *f, int fd)
 {
 	say("close", close(fd));
@@ -300,7 +298,7 @@ static void by_close(struct full *f, int fd)
 	f->count++;
 }
 
-/* Of a thread that is cancelled, ThreadSanitizer does not see what its cleanup locks. */
+/* ThreadSanitizer does not see the locks that the cleanup of a cancelled thread takes. */
 #ifdef __SANITIZE_THREAD__
 #define CANCELS_ARE_THEIRS true
 #else
@@ -318,9 +316,9 @@ void part_connecting_ended(void)
 	ended("connecting, closed", by_close);
 }
 
-/* ---- ended there ---- */
+/* ---- ended by the peer ---- */
 
-/* A process that listens, and says where. */
+/* Start a process that listens; return its address in *ret. */
 static pid_t listening_start(struct sockaddr_in *ret)
 {
 	int p[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What a peer sees of a process that leaves with sockets open: in each state, in each way. */
+/* Effects on the peer of a process that leaves with sockets open: in each state, in each way. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -46,7 +46,7 @@ enum {
 	SITUATIONS
 };
 
-/* ---- who leaves ---- */
+/* ---- the process that leaves ---- */
 
 static void leave(int way)
 {
@@ -75,7 +75,7 @@ static int leaver_connect(const struct sockaddr_in *address, int flags)
 	return fd;
 }
 
-/* The address of the parent's listener comes by stdin, its own goes out by stdout. */
+/* Read the address of the parent's listener from stdin, and write an own address to stdout. */
 void part_leave(void)
 {
 	static const char bytes[SMALL];
@@ -103,7 +103,7 @@ void part_leave(void)
 		die("send");
 	if (situation == CLOSED_HERE)
 		shutdown(fd, SHUT_WR);
-	read(STDIN_FILENO, &byte, 1); /* the parent has accepted, and done its part */
+	read(STDIN_FILENO, &byte, 1); /* the parent has accepted and done its part */
 	if (situation == UNREAD)
 		news_await(fd, POLLIN);
 	if (situation == CLOSED_THERE && recv(fd, &byte, 1, 0) != 0)
@@ -111,7 +111,7 @@ void part_leave(void)
 	leave(way);
 }
 
-/* ---- who stays ---- */
+/* ---- the process that stays ---- */
 
 struct leaver {
 	pid_t pid;
@@ -159,7 +159,7 @@ static void leaver_end(struct leaver *l)
 	close(l->out);
 }
 
-/* All that comes, and how it ends. */
+/* Print everything that arrives, and how the stream ends. */
 static void rest_say(int fd)
 {
 	const struct timeval time = { .tv_sec = 20 };
@@ -220,8 +220,8 @@ static void stay_connecting(int situation, int way)
 	close(fd);
 }
 
-/* What comes before the end of who connects next. Those before may have gone too soon to be seen.
- */
+/* Return the bytes of the next connection that has data. Earlier connections may have gone too
+ * soon to be accepted. */
 static long next_bytes(int listener)
 {
 	static char bytes[SMALL];
@@ -240,7 +240,7 @@ static long next_bytes(int listener)
 	return got;
 }
 
-/* Who leaves in the middle of a connect is in nobody's way. */
+/* A process that leaves in the middle of a connect does not hinder others. */
 static void stay_listening(int way)
 {
 	struct sockaddr_in address;

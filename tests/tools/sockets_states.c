@@ -2,8 +2,9 @@
 /*
  * usage: sockets_states [PART...]
  *
- * What sockets say in each state, by the C library's names alone: a line for each question, to be
- * compared between the kernel's and those over RDMA (tests/tools/sockets-states).
+ * Results of socket calls in each state, through the C library's functions only: a line for each
+ * call, to be compared between the kernel's sockets and RDMA sockets
+ * (tests/tools/sockets-states).
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -181,7 +182,7 @@ void news_await(int fd, short events)
 	poll(&p, 1, 10000);
 }
 
-/* Everything that can be asked and changes nothing; then what may. */
+/* Ask everything that changes no state, and then the calls that may. */
 static void ask(const char *name, int fd)
 {
 	int error = 0;
@@ -391,7 +392,7 @@ static void fill(int fd)
 	char bytes[4096] = "";
 	int quiet = 0;
 
-	/* What was sent takes its time to where it waits. */
+	/* Data takes its time to the place where it waits. */
 	while (quiet < 5) {
 		if (send(fd, bytes, sizeof(bytes), MSG_DONTWAIT) > 0)
 			quiet = 0;
@@ -436,7 +437,7 @@ static void part_signals(void)
 	say("send", send(e.a, &byte, 1, 0));
 	say("much", send(e.a, much, sizeof(much), 0));
 	alarms(false);
-	/* These are resumed, but for the polls. */
+	/* These calls are resumed, except for the polls. */
 	handler_set(SA_RESTART);
 	pthread_create(&thread, NULL, poke, &e.b);
 	alarms(true);

@@ -6,7 +6,7 @@
 #include <netinet/in.h>
 #include <stdbool.h>
 
-extern const char *state; /* that the lines speak of */
+extern const char *state; /* named in the lines */
 
 void die(const char *what);
 int listener_open(struct sockaddr_in *ret, int backlog);
@@ -14,9 +14,9 @@ void say(const char *question, long result);
 void error_say(const char *question, int error);
 void events_say(const char *how, unsigned int events);
 short poll_now(int fd, short asked);
-/* What the peer did is here as soon as it is. */
+/* Wait until an action of the peer has arrived here. */
 void news_await(int fd, short events);
-/* Of SIGALRM, again and again: the first ones may come before the call. */
+/* Send SIGALRM repeatedly, because the first ones may come before the call. */
 void handler_set(int flags);
 void alarms(bool on);
 

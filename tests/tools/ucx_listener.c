@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * UCX's own listener on librdmacm, and clients that give up before they are answered: UCX ends the
- * process at an event of a connection it did not accept.
+ * UCX's own listener on librdmacm, and clients that give up before they are answered. UCX ends
+ * the process if it gets an event of a connection that it did not accept.
  *
  * usage: ucx_listener IPV4-ADDRESS
  */
@@ -104,7 +104,7 @@ static void take(struct rdma_event_channel *channel, enum rdma_cm_event_type typ
 	rdma_ack_cm_event(event);
 }
 
-/* What UCX's client would send: how much follows the first two bytes, and no error. */
+/* Send a request as UCX's client does: the number of bytes behind the first two, and no error. */
 static void client(const struct sockaddr_in *address, int go, int number)
 {
 	uint8_t data[REQUEST_DATA] = { 4 };
@@ -157,13 +157,13 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < CLIENTS; i++)
 		CHECK(write(go[i][1], "g", 1) == 1);
-	usleep(300000); /* for what would be reported of them */
-	/* the requests came in the order of the clients' starts, which is not known */
+	usleep(300000); /* for late events of these clients */
+	/* the order of the requests is that of the clients' starts, which is unknown */
 	for (int i = 0; i < CLIENTS; i++)
 		uct_listener_reject(listener, requests[i]);
 	for (int i = 0; i < CLIENTS; i++)
 		CHECK(waitpid(pid[i], &status, 0) == pid[i] && !status);
 	printf("%d clients, and UCX goes on\n", CLIENTS);
 	fflush(stdout);
-	_exit(0); /* UCX tells at its end what the program left open */
+	_exit(0); /* UCX would report at its end what the program left open */
 }
