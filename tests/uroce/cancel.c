@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A thread that is to be cancelled ends in none of the device's verbs, or the locks that it has
- * there would stay taken for ever.
- */
+/* A cancelled thread does not end in a verb of the device, because the locks that it holds there
+ * would stay taken for ever. */
 #include <pthread.h>
 
 #include "tests/lib/rt.h"
 #include "tests/uroce/ops.h"
 
 enum {
-	IDLE_US = 100000, /* until the device's own thread sleeps, and has to be woken */
+	IDLE_US = 100000, /* until the device's own thread sleeps and must be woken */
 };
 
 static int open_and_close(void)
@@ -78,7 +76,7 @@ static void no_verb_ends_a_thread(void)
 	for (int i = 0; i < RT_COUNT(ops); i++)
 		if (!ops[i].ends)
 			attempt_make(&ops[i]);
-	/* Backwards: an object before those that it uses. */
+	/* Backwards: destroy an object before those that it uses. */
 	for (int i = RT_COUNT(ops); i-- > 0;)
 		if (ops[i].ends)
 			attempt_make(&ops[i]);

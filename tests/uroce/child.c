@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A child and what it inherited: every operation of the device fails with EIO, and none waits for a
- * lock that a thread of the parent had. The parent's traffic takes no harm.
- */
+/* A child and its inherited objects: every operation of the device fails with EIO, and none
+ * waits for a lock that a thread of the parent held. The parent's traffic is not disturbed. */
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -17,7 +15,7 @@ enum {
 	CHILDREN = 40, /* beside threads */
 };
 
-/* Operations of the table that no program calls on an object that its parent made. */
+/* Operations of the table that programs do not call on an object that their parent created. */
 static const char *const others[] = {
 	"open_context",
 	"close_context", /* what a child may do */
@@ -53,7 +51,7 @@ static bool is_walked(const char *name)
 	return false;
 }
 
-/* No operation of the provider is missing above. */
+/* Check that no operation of the provider is missing above. */
 static void table_is_walked(void)
 {
 	FILE *f = fopen(UROCE_TABLE, "re");
@@ -79,7 +77,7 @@ static void table_is_walked(void)
 
 /* --- children --- */
 
-/* Return: how many did something else than to fail with EIO. */
+/* Call every operation; return how many did not fail with EIO. */
 static int walk(void)
 {
 	int wrong = 0;
@@ -130,7 +128,7 @@ static void fork_walks(void)
 	}
 }
 
-/* The C library calls no handler of such a fork. */
+/* The C library calls no fork handler for this call. */
 static void clone_walks(void)
 {
 	pid_t pid;
@@ -144,7 +142,7 @@ static void clone_walks(void)
 	message(1);
 }
 
-/* A child may close what it inherited, and open the device for itself. */
+/* A child may close inherited objects, and open the device for itself. */
 static void child_starts_anew(void)
 {
 	pid_t pid;
@@ -186,7 +184,7 @@ static void *lists(void *arg)
 	return NULL;
 }
 
-/* A child has none of the threads that had a lock when it was made. */
+/* A child does not have the threads that held a lock at the fork. */
 static void beside_threads(void)
 {
 	static void *(*const threads[])(void *) = { traffic, lists, lists };

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A device is opened and closed while datagrams arrive at its socket. The progress thread may hear
- * of a datagram while another thread closes that socket.
- */
+/* A device is opened and closed while datagrams arrive at its socket. The progress thread may
+ * handle a datagram while another thread closes that socket. */
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdatomic.h>

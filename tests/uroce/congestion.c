@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: congestion [-n SENDERS] [-t SECONDS] [-r MBIT] [-q QDISC] [-m MTU] [-l BYTES] [-p MS] [-f
- * PERCENT]
- *                   [-u PERCENT] [-w COUNT] [-e] [-d]
+ * usage: congestion [-n SENDERS] [-t SECONDS] [-r MBIT] [-q QDISC] [-m MTU] [-l BYTES] [-p MS]
+ *                   [-f PERCENT] [-u PERCENT] [-w COUNT] [-e] [-d]
  *
  * Hosts around a switch, each a network namespace: SENDERS write to one receiver at once (incast),
- * whose link is narrower than theirs. It is a tbf of MBIT, with QDISC inside (e.g. "fq_codel ecn")
- * or a short queue without; 0: as wide as any. With -p the receiver is stopped for so many ms,
- * again and again.
+ * whose link is narrower than the links of the senders. The link is a tbf of MBIT, with QDISC
+ * inside (e.g. "fq_codel ecn") or a short queue without; 0: as wide as the others. With -p the
+ * receiver is stopped for so many ms repeatedly.
  *
- * No request may fail. With -f the share of each sender is within so many percent of the mean, with
- * -u the packets sent again are at most so many of all, with -w so many for each stop; with -e
- * there were marks, and notifications. -d: the hosts' processes have no privilege, so their receive
- * buffers are what the kernel gives anybody.
+ * No request may fail. Further checks:
+ *
+ * - -f: the share of each sender is within so many percent of the mean.
+ *
+ * - -u: at most so many percent of all packets are sent again.
+ *
+ * - -w: at most so many packets are sent again for each stop.
+ *
+ * - -e: there were congestion marks and notifications.
+ *
+ * -d: the hosts' processes have no privilege, so that their receive buffers have the kernel's
+ * default limit.
  */
 #include <poll.h>
 #include <sched.h>
@@ -34,7 +41,7 @@ enum {
 	AHEAD = 8, /* messages posted at once */
 	COUNTERS_MAX = 64,
 	NOBODY = 65534,
-	MISSED_MS = 5, /* a completion that came before it was waited for */
+	MISSED_MS = 5, /* a completion that came before the wait for it */
 	RUNS = 2,      /* the receiver runs for this part of a stop between two */
 };
 
@@ -44,7 +51,7 @@ static struct {
 	bool marks, plain;
 } options = { .senders = 16, .seconds = 2, .mbit = 0, .mtu = 1500, .length = 8192 };
 
-/* What a sender tells at the end. */
+/* The report of a sender at the end. */
 struct result {
 	uint64_t bytes, sent, again, notified;
 	int status; /* enum ibv_wc_status of the first failure */
@@ -92,7 +99,7 @@ static void message_post(struct rt_side *side, const struct rt_address *peer)
 	POST(side, &wr);
 }
 
-/* The processor is for those who have something to do: there are few of them here. */
+/* Sleep, because the few processors here are needed by others. */
 static void completion_wait(struct rt_side *side)
 {
 	struct pollfd fd = { .fd = side->channel->fd, .events = POLLIN };
@@ -106,7 +113,7 @@ static void completion_wait(struct rt_side *side)
 	}
 }
 
-/* Until the time is over, or something fails. */
+/* Send until the time is over or a request fails. */
 static void messages_send(struct rt_side *side, const struct rt_address *peer,
 			  struct result *result)
 {
@@ -162,7 +169,7 @@ static void sender(int receiver, int parent)
 	rt_close(dev);
 }
 
-/* Its work is done by the device's own thread. */
+/* The device's own thread does the work of the receiver. */
 static void receiver(const int *senders, int parent)
 {
 	static struct rt_side sides[SENDERS_MAX];
@@ -200,10 +207,10 @@ static struct host hosts[SENDERS_MAX + 1]; /* the last one is the receiver */
 static void privilege_drop(void)
 {
 	CHECK_OK(setuid(NOBODY));
-	prctl(PR_SET_PDEATHSIG, SIGKILL); /* was forgotten with it */
+	prctl(PR_SET_PDEATHSIG, SIGKILL); /* the fork cleared it */
 }
 
-/* A process in a network of its own, with a link to the switch. */
+/* Start a process in a network of its own, with a link to the switch. */
 static struct host host_start(unsigned int number, const int *peers)
 {
 	int sockets[2];
@@ -244,7 +251,7 @@ static struct host host_start(unsigned int number, const int *peers)
 	return host;
 }
 
-/* A token bucket towards the receiver, and what its queue is like. */
+/* Set a token bucket towards the receiver, and the kind of its queue. */
 static void narrow(void)
 {
 	if (!options.mbit)
@@ -295,7 +302,7 @@ static void all_wait(unsigned int count)
 		CHECK_INT(recv(hosts[i].socket, &byte, 1, MSG_WAITALL), 1);
 }
 
-/* The receiver stops and goes on as long as the senders send. Return: how often. */
+/* Stop and continue the receiver as long as the senders send. Return how often. */
 static unsigned int stop_and_go(pid_t pid)
 {
 	double end = seconds_now() + options.seconds;

@@ -130,7 +130,7 @@ static void receiver_not_ready(void)
 	rt_close(dev);
 }
 
-/* What a QP counted stays with the device, and is a line of the log at the end. */
+/* The counters of a QP stay with the device, and are a line of the log at the end. */
 static void device(void)
 {
 	struct rt_dev *dev = open_with("seed=1");
@@ -191,8 +191,8 @@ static void expect_error(struct rt_side *side, const struct rt_side *peer,
 	CHECK(e.time && e.time <= nanoseconds());
 }
 
-/* All completions that follow are flushed; their opcodes are right, and the record is the first's.
- */
+/* All completions that follow are flushed with right opcodes, and the record is that of the
+ * first error. */
 static void access_error(void)
 {
 	static const struct {
@@ -270,7 +270,7 @@ static void retries_exhausted(void)
 	rt_close(dev);
 }
 
-/* The receiver's side has one as well. */
+/* The receiver's side has a record as well. */
 static void receive_too_short(void)
 {
 	struct rt_dev *dev = open_with("seed=1");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who sleeps on a completion channel is woken, by whatever strand a message comes and whatever
- * others poll. */
+/* A thread that sleeps on a completion channel is woken, whatever strand the message comes by
+ * and whatever queues other threads poll. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -48,7 +48,7 @@ static void event_take(struct rt_side *side)
 	ibv_ack_cq_events(cq, 1);
 }
 
-/* --- beside a thread that polls something else, and does not stop --- */
+/* --- beside a thread that polls another queue without pause --- */
 
 struct poller {
 	pthread_t thread;
@@ -57,7 +57,7 @@ struct poller {
 	struct ibv_cq *cq;
 };
 
-/* A queue that nothing ever comes to. */
+/* Poll a queue without any traffic. */
 static void *poll_nothing(void *arg)
 {
 	struct poller *poller = arg;
@@ -68,7 +68,7 @@ static void *poll_nothing(void *arg)
 	return NULL;
 }
 
-/* One that something has always come to. */
+/* Poll a queue that always has completions. */
 static void *poll_stream(void *arg)
 {
 	struct poller *poller = arg;
@@ -137,7 +137,7 @@ static void beside_busy(void)
 	rt_close(dev);
 }
 
-/* --- of another process, by all strands, to one who looks once more before each sleep --- */
+/* --- messages of another process, by all strands; the receiver polls before each sleep --- */
 
 struct ends {
 	struct rt_dev *dev;
@@ -168,7 +168,7 @@ static void ends_close(struct ends *ends)
 	rt_close(ends->dev);
 }
 
-/* Until the message is there; the completion of what was sent before may come in between. */
+/* Wait for the message; the completion of an earlier send may come first. */
 static void message_await(struct rt_side *side)
 {
 	struct ibv_wc wc;
@@ -184,7 +184,7 @@ static void message_await(struct rt_side *side)
 	rt_recv(side, 0, SIZE, SIZE);
 }
 
-/* Of all pairs in turn, so that each sleeps by another strand than the last time. */
+/* Use all pairs in turn, so that each sleep waits for another strand than the last one. */
 static void talk(struct ends *ends, bool first)
 {
 	for (int i = 0; i < ROUNDS; i++) {
@@ -219,7 +219,7 @@ static void each_strand(void)
 	CHECK(waitpid(child, &status, 0) == child && !status);
 }
 
-/* --- a channel that nobody reads, until it is full: the event comes when there is room --- */
+/* --- a channel that is not read until it is full: the event comes as soon as there is room --- */
 
 static void write_one(struct rt_pair *pair)
 {
@@ -265,7 +265,7 @@ static void full_channel(void)
 	rt_close(dev);
 }
 
-/* --- completion vectors: there are several, and each tells --- */
+/* --- completion vectors: there are several, and each raises events --- */
 
 static void flush_one(struct rt_dev *dev, struct ibv_comp_channel *channel, struct ibv_cq *cq)
 {

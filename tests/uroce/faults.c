@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* UROCE_FAULTS as a program meets it. */
+/* UROCE_FAULTS, as programs use it. */
 #include "tests/lib/rt.h"
 #include "tests/uroce/net.h"
 
@@ -51,7 +51,7 @@ static void move(struct rt_pair *pair, int i)
 	VERIFY(read ? pair->a.buf.p : pair->b.buf.p, LENGTH, i);
 }
 
-/* Every byte arrives all the same, and the log has what was done. */
+/* Every byte arrives all the same, and the log has the faults. */
 static void every_byte(const void *rules)
 {
 	struct rt_dev *dev = open_with(rules);
@@ -128,7 +128,7 @@ static void post_fails(void)
 	rt_close(dev);
 }
 
-/* ibv_wr_complete() counts as a post; what was built is gone. */
+/* ibv_wr_complete() counts as a post; the requests built before it are dropped. */
 static void builder_fails(void)
 {
 	static const struct rt_options options = { .send_ops = IBV_QP_EX_WITH_RDMA_WRITE };
@@ -211,7 +211,7 @@ static void device_fatal(void)
 	errno = 0;
 	CHECK(!ibv_alloc_pd(dev->ctx));
 	CHECK_INT(errno, EIO);
-	rt_pair_close(&pair); /* letting go is always possible */
+	rt_pair_close(&pair); /* destroying is always possible */
 	rt_close(dev);
 }
 

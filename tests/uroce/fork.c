@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A program that asked for protection at fork: no page is pinned here, so children keep registered
- * memory, and a range may begin anywhere in a huge page.
- */
+/* A program that asked for fork protection: no page is pinned here, so that children keep
+ * registered memory, and a range may begin anywhere in a huge page. */
 #include <sys/mman.h>
 #include <sys/wait.h>
 

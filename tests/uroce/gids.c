@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What a device is called, and which place which address has in its GID table: in every process,
- * and while addresses come and go.
- */
+/* The name of a device, and the index of each address in its GID table: in every process, and
+ * while addresses are added and removed. */
 #include <arpa/inet.h>
 #include <sys/wait.h>
 
@@ -33,7 +31,7 @@ static struct rt_dev *open_device(const char *name)
 	return rt_open();
 }
 
-/* What the slot has: "" for nothing. */
+/* Return the GID of the slot as text, or "" for an empty slot. */
 static const char *gid_text(struct rt_dev *dev, uint32_t index)
 {
 	static char text[INET6_ADDRSTRLEN];
@@ -55,7 +53,7 @@ static void expect_gid(struct rt_dev *dev, uint32_t index, const char *expected)
 	FAIL("GID %u is '%s' instead of '%s'", index, gid_text(dev, index), expected);
 }
 
-/* The whole table, as a process that starts now has it. */
+/* Check the whole table in a process that starts now. */
 static void expect_elsewhere(const char *device, const char *const *expected, uint32_t count)
 {
 	int status;
@@ -80,7 +78,7 @@ static void expect_elsewhere(const char *device, const char *const *expected, ui
 	CHECK_INT(status, 0);
 }
 
-/* Nothing to do but for expect_elsewhere(). */
+/* The process of expect_elsewhere(), which has no other task. */
 static void another_process(void)
 {
 	const char *count = getenv("GIDS_COUNT");
@@ -121,7 +119,7 @@ static void names(void)
 
 	prepare("ip link add fifteen.letters type veth peer name a+b &&"
 		" ip link add x=y type veth peer name \xc3\xa4 && ip link set a+b up && ip link set fifteen.letters up");
-	/* interfaces, and devices' names in their place */
+	/* interfaces, and names of devices in their place */
 	setenv("UROCE", "on:fifteen.letters,a+b,uroce_x=3dy,uroce_=c3=a4", 1);
 	list = ibv_get_device_list(&count);
 	CHECK(list);
@@ -136,7 +134,7 @@ static void names(void)
 	rt_close(dev);
 }
 
-/* Whoever comes or goes, the others' names stay. */
+/* Names stay when other devices come or go. */
 static void names_stay(void)
 {
 	struct rt_dev *dev;
@@ -160,7 +158,7 @@ static void names_stay(void)
 	" ip link set it address 02:00:00:00:00:05 "
 #define LINK_LOCAL "fe80::ff:fe00:5"
 
-/* An address keeps its place, a new one takes the first that is free. */
+/* An address keeps its index; a new address takes the first free one. */
 static void places(void)
 {
 	struct rt_dev *dev;
@@ -187,7 +185,7 @@ static void places(void)
 	rt_close(dev);
 }
 
-/* While duplicates of addresses are looked for, and after. */
+/* During duplicate address detection, and after it. */
 static void places_at_once(void)
 {
 	struct rt_dev *dev;
@@ -203,7 +201,7 @@ static void places_at_once(void)
 	rt_close(dev);
 }
 
-/* By GID 0. */
+/* Open a side for datagrams by GID 0. */
 static struct rt_side datagram_side(void)
 {
 	static const struct rt_options ud = { .type = IBV_QPT_UD };
@@ -214,7 +212,7 @@ static struct rt_side datagram_side(void)
 	return rt_side_open(dev, &ud, NULL);
 }
 
-/* Says what its queue pair is when it can receive. */
+/* Send the own address as soon as the queue pair can receive. */
 static void datagram_receive(int fd)
 {
 	struct rt_side side = datagram_side();
@@ -226,7 +224,7 @@ static void datagram_receive(int fd)
 	rt_side_init(&side);
 	rt_side_rtr(&side, &address);
 	rt_recv(&side, 1, 0, 1000);
-	ah = ibv_create_ah(dev->pd, &attr); /* as one that answers */
+	ah = ibv_create_ah(dev->pd, &attr); /* as for an answer */
 	CHECK(ah);
 	CHECK_INT(write(fd, &address, sizeof(address)), (ssize_t)sizeof(address));
 	EXPECT(&side, 1, IBV_WC_RECV);
@@ -235,8 +233,8 @@ static void datagram_receive(int fd)
 	rt_close(dev);
 }
 
-/* Stays until the receiver has it: the first datagram may come back to who sent it, where sockets
- * were bound in another order than processes started, and is passed on from there. */
+/* Stay until the receiver has the datagram. The first one may come back to its sender, if
+ * sockets were bound in another order than processes started, and is passed on from there. */
 static void datagram_send(int fd, pid_t receiver)
 {
 	struct rt_side side = datagram_side();
@@ -267,8 +265,8 @@ static void datagram_send(int fd, pid_t receiver)
 	rt_close(dev);
 }
 
-/* A datagram between two processes while duplicates of its address are looked for: nobody would
- * repeat it. */
+/* A datagram between two processes during duplicate address detection of its address: it would
+ * not be repeated. */
 static void datagram_at_once(void)
 {
 	int fds[2];
@@ -286,8 +284,8 @@ static void datagram_at_once(void)
 	datagram_send(fds[0], pid);
 }
 
-/* Addresses of one hundredth of a second, which the kernel says are equally old: in the order they
- * were given. */
+/* Addresses of the same hundredth of a second, which the kernel reports as equally old, are in
+ * the order in which they were added. */
 static void places_of_one_moment(void)
 {
 	struct rt_dev *dev;
@@ -324,7 +322,7 @@ static void send_by(struct rt_dev *dev, uint32_t index)
 	rt_pair_close(&pair);
 }
 
-/* One end by GID 0, the other by another of the same interface. */
+/* Send between GID 0 and another GID of the same interface. */
 static void send_between(struct rt_dev *dev, uint32_t a, uint32_t b)
 {
 	struct rt_dev other = *dev;
@@ -373,7 +371,7 @@ static void loopback_udp(void)
 	loopback();
 }
 
-/* IPv6 is off: what the MAC address makes one of, and to no other host. */
+/* IPv6 is off: the GID is derived from the MAC address, and reaches no other host. */
 static void stand_in(void)
 {
 	struct ibv_qp_attr attr = {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Interfaces that go away, with connections, listeners and resolved addresses on them; that have no
- * device; and with nobody at their other end.
- */
+/* Interfaces that are removed with connections, listeners and resolved addresses on them;
+ * interfaces without a device; and interfaces without a peer. */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -77,7 +75,7 @@ static struct rdma_cm_id *connect_to(struct rdma_event_channel *clients, const c
 	return id;
 }
 
-/* Each of @ids hears of it once. */
+/* Check that each of @ids gets the event once. */
 static void expect_removal(struct rdma_event_channel *events, struct rdma_cm_id *ids[], int count)
 {
 	for (int left = count; left; left--) {
@@ -123,7 +121,7 @@ static void removal(void)
 	bound = rt_cm_id(clients, RDMA_PS_UDP);
 	CHECK_OK(rdma_bind_addr(bound, address(ADDRESS, 0)));
 	resolved = route_to(clients, ADDRESS, 7);
-	/* nothing of another device's, and not who listens everywhere */
+	/* no event for another device, nor for a listener on all addresses */
 	other = listen_on(servers, "127.0.0.1");
 	other_client = connect_to(clients, "127.0.0.1", other, &other_server);
 	any = listen_on(servers, "0.0.0.0");
@@ -150,7 +148,7 @@ static void removal(void)
 	rdma_destroy_event_channel(servers);
 }
 
-/* It comes back under its name, and everything goes on; then it goes once more. */
+/* The interface comes back under its name, and everything works; then it is removed again. */
 static void back_again(void)
 {
 	struct rdma_event_channel *clients, *servers;
@@ -185,7 +183,8 @@ static void back_again(void)
 	rdma_destroy_event_channel(servers);
 }
 
-/* This host's address on an interface without a device is not the same as another host's. */
+/* An address of this host on an interface without a device has another error than an address of
+ * another host. */
 static void no_device(void)
 {
 	struct rdma_event_channel *events;
@@ -203,7 +202,7 @@ static void no_device(void)
 	rdma_destroy_event_channel(events);
 }
 
-/* What belongs to InfiniBand is refused, with what to use instead. */
+/* Addresses of InfiniBand are refused, with the alternative in the log. */
 static void infiniband_address(void)
 {
 	struct sockaddr_ib gid = { .sib_family = AF_IB };
@@ -225,7 +224,7 @@ static void infiniband_address(void)
 	rt_log_discard();
 }
 
-/* A wrong address ends when the kernel has found no such neighbour, not after 16 requests. */
+/* A wrong address fails when the kernel has found no neighbour, not after 16 requests. */
 static void nobody_there(void)
 {
 	struct rdma_event_channel *events;

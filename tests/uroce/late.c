@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Interfaces that come after the connection manager has looked for devices: calls find them at
- * once, listeners on any address hear requests that come to them, and an interface that returns is
- * the same device again.
- */
+/* Interfaces that appear after the connection manager has listed the devices. Calls find them at
+ * once, listeners on any address get requests that come to them, and an interface that returns
+ * is the same device again. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <rdma/rsocket.h>
@@ -21,7 +19,7 @@ enum {
 	DONE = 1,
 };
 
-/* How the interface comes to life after the server has begun to listen. */
+/* How the interface appears after the server has begun to listen. */
 enum lateness {
 	LATE_INTERFACE,
 	LATE_ADDRESS,
@@ -129,7 +127,7 @@ static void devices_look(int expected)
 	rdma_free_devices(list);
 }
 
-/* The process may look at its devices while the interface is away, or bind, or neither. */
+/* The process may list its devices while the interface is away, or bind, or neither. */
 static void returns(void)
 {
 	struct rdma_event_channel *events;
@@ -168,7 +166,7 @@ static struct rdma_cm_id *client_route(struct rdma_event_channel *events, enum r
 	return id;
 }
 
-/* Return: whether the server was there. */
+/* Try to connect; return whether the server was there. */
 static bool client_try(struct rdma_event_channel *events, enum rdma_port_space ps)
 {
 	struct rdma_cm_id *id = client_route(events, ps);
@@ -186,7 +184,7 @@ static bool client_try(struct rdma_event_channel *events, enum rdma_port_space p
 	return connected;
 }
 
-/* A server may open its new device a moment after the interface is there. */
+/* A server may open its new device a moment after the interface has appeared. */
 static void client_connect(struct rdma_event_channel *events, enum rdma_port_space ps)
 {
 	for (int ms = 0; ms < SOON_MS; ms += 10) {
@@ -273,7 +271,7 @@ static void server_event(struct rdma_event_channel *events)
 	CHECK_OK(rdma_ack_cm_event(event));
 }
 
-/* Until the client says that it has been heard. */
+/* Serve until the client has been answered. */
 static void server_serve(struct rdma_event_channel *events, int listener, int client)
 {
 	struct pollfd waiting[] = {

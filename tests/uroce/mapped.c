@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Memory that two processes of a host have mapped: device memory, buffers of ibv_alloc_buf(), and
- * what the application shares. The initiator's mappings show whether it is reached that way.
- */
+/* Memory that two processes of a host have mapped: device memory, buffers of ibv_alloc_buf(),
+ * and shared memory of the application. The initiator's mappings show whether it uses that path. */
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/ipc.h>
@@ -15,7 +13,7 @@
 
 enum {
 	SIZE = 1 << 16,
-	PLACE = 4096, /* of the region in its memory, where there is a choice */
+	PLACE = 4096, /* offset of the region in its memory, if there is a choice */
 	LENGTH = SIZE - PLACE,
 	USER = 65534,
 	ROUNDS = 2000,
@@ -40,14 +38,14 @@ static const char *const shown[] = {
 	[READ_ONLY] = "memfd:rt-",   [ON_DEMAND] = "memfd:rt-",
 };
 
-/* The owner's words. */
+/* Words of the owner. */
 enum word {
 	READY = 1,
 	CHECK_DATA,
 	FILL,
-	WORD, /* what stands in the first one */
+	WORD, /* value of the first word */
 	DEREGISTER,
-	MOVE, /* the region is other memory, which is not shared */
+	MOVE, /* replace the region's memory by memory that is not shared */
 	CUT,  /* the file is empty */
 	END,
 	ANSWER,
@@ -341,7 +339,7 @@ static void data(const void *arg)
 	transfer(*(const enum kind *)arg, false);
 }
 
-/* Who may not open mappings finds the file in other ways. */
+/* A user that may not open mappings finds the file in other ways. */
 static void data_of_user(const void *arg)
 {
 	transfer(*(const enum kind *)arg, true);
@@ -387,7 +385,7 @@ static void atomics(const void *arg)
 	finish(&in);
 }
 
-/* The region goes: what comes is refused at once, and the mapping goes, too. */
+/* After the deregistration access is refused at once, and the mapping is removed. */
 static void deregistered(const void *arg)
 {
 	enum kind kind = *(const enum kind *)arg;
@@ -404,7 +402,7 @@ static void deregistered(const void *arg)
 	finish(&in);
 }
 
-/* The key stays, and leads to other memory. */
+/* The key stays, and refers to other memory. */
 static void moved(void)
 {
 	struct initiator in = initiator_open(MEMFD, false);
@@ -416,7 +414,7 @@ static void moved(void)
 	CHECK_INT(ask(&in, MOVE), ANSWER);
 	while (is_mapped(MEMFD))
 		usleep(1000);
-	/* Its address is another one: the old one is refused. */
+	/* The address has changed: the old one is refused. */
 	wr.wr.rdma.remote_addr = in.remote.addr;
 	wr.wr.rdma.rkey = in.remote.rkey;
 	POST(&in.side, &wr);
@@ -424,7 +422,7 @@ static void moved(void)
 	finish(&in);
 }
 
-/* In the middle of a stream of writes. */
+/* Kill the owner in the middle of a stream of writes. */
 static void killed(const void *arg)
 {
 	enum kind kind = *(const enum kind *)arg;
@@ -445,7 +443,7 @@ static void killed(const void *arg)
 	initiator_close(&in);
 }
 
-/* Its owner cuts the file off under the mapping. */
+/* The owner truncates the file under the mapping. */
 static void cut(const void *arg)
 {
 	struct initiator in = initiator_open(MEMFD, false);
@@ -516,7 +514,7 @@ static void together(void)
 	rt_close(dev);
 }
 
-/* Made and freed again and again, it leaves nothing behind. */
+/* Create and free repeatedly, without any leak. */
 static void again(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -527,14 +525,14 @@ static void again(void)
 
 		memory_deregister(&m);
 		if (!i)
-			use = rt_use(); /* what the first one opened stays open */
+			use = rt_use(); /* descriptors of the first one stay open */
 	}
 	CHECK_INT(rt_use().descriptors, use.descriptors);
 	CHECK(!is_mapped(DM));
 	rt_close(dev);
 }
 
-/* More objects than can be shown, and no descriptor left: memory it is all the same. */
+/* More objects than can be shared, and no free descriptor: the memory works all the same. */
 static void many(void)
 {
 	struct rt_dev *dev = rt_open();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A network of one's own: only lo, and nobody else on UDP port 4791. */
+/* A network of the test's own: only lo, and no other process on UDP port 4791. */
 #ifndef TESTS_UROCE_NET_H
 #define TESTS_UROCE_NET_H
 
@@ -11,8 +11,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Before the first verb and the first thread. Where namespaces are forbidden the host's network has
- * to do. */
+/* Enter the network, before the first verb and the first thread. If namespaces are forbidden,
+ * use the host's network. */
 static inline void net_own(void)
 {
 	struct ifreq lo = { .ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING };

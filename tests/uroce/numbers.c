@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Numbers of queue pairs: the first one of a process is random, and the number of a queue pair that
- * was connected is not another's as long as its peer may know it.
- */
+/* Numbers of queue pairs: the first number of a process is random, and the number of a queue
+ * pair that was connected is not reused as long as its peer may know it. */
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -39,7 +37,7 @@ static void first_is_random(void)
 		close(ends[1]);
 		same += number[i] % BLOCK == number[0] % BLOCK;
 	}
-	/* By chance once in 2^70 runs. */
+	/* Equal by chance once in 2^70 runs. */
 	CHECK(same < PROCESSES);
 }
 
@@ -61,7 +59,7 @@ static void rests(void)
 	rt_close(dev);
 }
 
-/* Numbers that no peer knows are the next ones again: their blocks are few. */
+/* Numbers that no peer knows are reused next, because blocks are few. */
 static void unknown_need_no_rest(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -77,7 +75,7 @@ static void unknown_need_no_rest(void)
 	rt_close(dev);
 }
 
-/* Where no further block can be had, a number rests only as long as others are there. */
+/* If no further block can be allocated, a number rests only as long as others are free. */
 static void rests_end_early(void)
 {
 	struct rt_dev *dev = rt_open();

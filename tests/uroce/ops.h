@@ -72,7 +72,7 @@ static int of_pointer(const void *p)
 	return p ? 0 : errno;
 }
 
-/* The errno of a verb that returns -1, or a negative errno. */
+/* Return the errno of a verb that returns -1 or a negative errno. */
 static int of_number(long r)
 {
 	return r == -1 ? errno : r < 0 ? -r : r;
@@ -447,8 +447,8 @@ static int first_error(void)
 static const struct op {
 	const char *name;
 	int (*call)(void);
-	bool in_table; /* of the provider's operations */
-	bool ends;     /* an object, or its use */
+	bool in_table; /* one of the provider's operations */
+	bool ends;     /* ends an object or its use */
 } ops[] = {
 	OP(query_device),   OP(query_port),	  OP(query_gid),       OP(query_gid_table),
 	OP(query_pkey),	    OP(query_port_speed), OP(query_rt_values), OP(create_comp_channel),

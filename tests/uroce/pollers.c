@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Pollers of different CQs do not wait for each other; and what nobody polls is received all the
- * same, by whoever polls something else.
- */
+/* Pollers of different CQs do not wait for each other. Packets for a strand without a poller are
+ * received all the same, by pollers of other queues. */
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
@@ -19,7 +17,7 @@ enum {
 	SIZE = 64,
 	PAGE = 4096,
 	ROUNDS = 200,
-	WARM = 5000, /* polls that find nothing: so the program is known to poll */
+	WARM = 5000, /* polls without completions, after which the program is known to poll */
 	TRIES = 20,
 	THREADS = 6, /* more than there are strands */
 	EXCHANGES = 500,
@@ -52,9 +50,9 @@ static void exchange(struct rt_pair *pair, uint32_t seed)
 	EXPECT(&pair->a, seed, IBV_WC_SEND);
 }
 
-/* --- a poller who is held in the middle of a pass --- */
+/* --- a poller that is held in the middle of a pass --- */
 
-/* Memory whose pages come when this process says so. */
+/* Memory whose pages this process provides. */
 static int pages_late(uint8_t *memory)
 {
 	struct uffdio_api api = { .api = UFFD_API, .features = UFFD_FEATURE_THREAD_ID };
@@ -97,7 +95,7 @@ static void *hold(void *arg)
 	return NULL;
 }
 
-/* Return: whether it is the holder who waits for the page, not the device's own thread. */
+/* Return whether the holder waits for the page, and not the device's own thread. */
 static bool held(int fd, const struct holder *holder)
 {
 	struct uffd_msg message;
@@ -107,7 +105,7 @@ static bool held(int fd, const struct holder *holder)
 	return (int)message.arg.pagefault.feat.ptid == atomic_load(&holder->id);
 }
 
-/* Return: whether the case came to be. */
+/* Return whether the case could be set up. */
 static bool held_try(struct rt_pair *slow, struct rt_pair *quick, uint32_t seed)
 {
 	uint8_t *page = slow->b.buf.p + PAGE;
@@ -150,7 +148,7 @@ static void held_poller(void)
 		rt_skip("this machine is too busy: the device's own thread received each time");
 }
 
-/* --- who polls one CQ sees to others that nobody polls --- */
+/* --- a poller of one CQ serves deserted ones --- */
 
 static void unpolled(void)
 {

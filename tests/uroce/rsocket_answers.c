@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who answers a message sends the answer, and no acknowledgement of its own in front of it. */
+/* A program that answers a message sends only the answer, without a separate acknowledgement
+ * before it. */
 #include <limits.h>
 
 #include <infiniband/uroce.h>
@@ -25,7 +26,8 @@ static uint64_t packets_sent(struct rt_dev *dev)
 	FAIL("there is no counter of packets");
 }
 
-/* Without sleeping: who sleeps has the acknowledgement sent before he is woken. */
+/* Receive without sleeping, because a sleeping thread is woken only after the acknowledgement
+ * was sent. */
 static void byte_receive(int fd)
 {
 	ssize_t n;
@@ -54,8 +56,8 @@ static void ask(int socket, int arg)
 	rt_close(dev);
 }
 
-/* A process of its own, as is who asks, so that each try begins anew. Tells the packets of so many
- * answers. */
+/* Answer in a process of its own, as the asking side does, so that each try begins with new
+ * objects. Report the packets of so many answers. */
 static void answer(int socket, int arg)
 {
 	struct rt_child child = rt_child_start(ask, 0);
@@ -81,11 +83,10 @@ static void answer(int socket, int arg)
 	rt_tell(socket, sent);
 }
 
-/*
- * An acknowledgement is a packet of its own on a network, and one may stand for several messages.
- * When the program is late, because its processor was another's, the device's thread sends it
- * meanwhile, and the next ones are not withheld: on a busy machine it takes some tries to see none.
- */
+/* An acknowledgement is a packet of its own on a network, and may stand for several messages. If
+ * the program is late because it lost its processor, the device's thread sends an
+ * acknowledgement meanwhile and does not withhold the next ones. On a busy machine it takes some
+ * tries to see none. */
 static void answers(void)
 {
 	int sent = INT_MAX;

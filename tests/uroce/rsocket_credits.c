@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Credits of a stream over RDMA leave a receive for the messages that need none. */
+/* Credits of a stream over RDMA leave receives for the messages that need no credit. */
 #include <poll.h>
 
 #include <infiniband/uroce.h>
@@ -23,7 +23,7 @@ static uint64_t counter(struct rt_dev *dev, const char *name)
 	FAIL("there is no counter %s", name);
 }
 
-/* Single bytes, up to @most. Return: how many went. */
+/* Send single bytes, up to @most. Return the number sent. */
 static int bytes_send(int fd, int most)
 {
 	int sent = 0;
@@ -41,10 +41,9 @@ static void bytes_receive(int fd, int count)
 		CHECK_INT(rrecv(fd, &byte, 1, 0), 1);
 }
 
-/*
- * One end spends all its credits, and has words about credits to say as well, while the other looks
- * at nothing. No message finds the other without a receive: it would come again after 0.65 s.
- */
+/* One end spends all its credits, and also has to send messages about credits, while the other
+ * end does not poll. No message meets the other end without a receive: it would be repeated
+ * after 0.65 s. */
 static void both_ways(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -56,7 +55,7 @@ static void both_ways(void)
 	CHECK(there >= 0);
 	CHECK_INT(rsend(there, "x", 1, 0), 1);
 	CHECK_INT(bytes_send(there, MESSAGES - 1), MESSAGES - 1);
-	do /* the send queue may be full for a moment, too */
+	do /* the send queue may be full for a moment */
 		sent += bytes_send(here, INT32_MAX);
 	while (rpoll(&p, 1, A_MOMENT_MS) == 1);
 	CHECK(sent > MESSAGES);

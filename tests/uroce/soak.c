@@ -2,16 +2,16 @@
 /*
  * usage: soak [-g GIGABYTES] [-t SECONDS] [-q QPS] [-s SEED] [-f FAULTS] [-4] [-m] [-x]
  *
- * Two processes, each sending to the other on every QP at once: sends, writes, reads and atomics of
- * random sizes up to 1 MiB, over UDP with packets lost, repeated, reordered and damaged. Every byte
- * is compared, every atomic must have happened exactly once and in order. It ends with the first of
- * -g and -t. IPv6, unless -4. With -m through shared memory, where nothing is lost. With -x one bit
- * of what is sent is wrong, which must be noticed.
+ * Two processes, each sending to the other on every QP at once: sends, writes, reads and atomics
+ * of random sizes up to 1 MiB, over UDP with packets lost, repeated, reordered and damaged.
+ * Every byte is compared, and every atomic must have happened exactly once and in order. It ends
+ * with the first of -g and -t. IPv6, unless -4. With -m through shared memory, which loses no
+ * packet. With -x one sent bit is wrong, which must be noticed.
  *
- * Both processes know what each operation is: it follows from the seed, the direction and its
- * number. Operation n uses slot n % SLOTS of the buffers on both sides. Those the receiver notices
- * (by a receive completion) it counts, once compared, in the sender's memory; a slot is used again
- * only then.
+ * Both processes know each operation, because it follows from the seed, the direction and its
+ * number. Operation n uses slot n % SLOTS of the buffers on both sides. The receiver notices
+ * some operations by a receive completion. After comparing such an operation it counts it in the
+ * sender's memory, and only then is the slot used again.
  */
 #include <endian.h>
 #include <sys/prctl.h>
@@ -31,22 +31,22 @@ enum {
 #define SLOT ((size_t)1 << 20)
 
 /* Offsets in a QP's buffer. */
-#define AT_IN(slot)   ((slot)*SLOT)		    /* what the peer sends */
-#define AT_OUT(slot)  ((SLOTS + (slot)) * SLOT)	    /* what is sent */
-#define AT_BACK(slot) ((2 * SLOTS + (slot)) * SLOT) /* what is read from the peer */
-#define AT_SOURCE     (3 * SLOTS * SLOT)	    /* what the peer reads */
+#define AT_IN(slot)   ((slot)*SLOT)		    /* data from the peer */
+#define AT_OUT(slot)  ((SLOTS + (slot)) * SLOT)	    /* data to send */
+#define AT_BACK(slot) ((2 * SLOTS + (slot)) * SLOT) /* data read from the peer */
+#define AT_SOURCE     (3 * SLOTS * SLOT)	    /* data that the peer reads */
 #define AT_WORDS      (AT_SOURCE + SLOT)
 #define AT_ADD	      (AT_WORDS + 0)  /* the peer's fetch-and-add */
 #define AT_SWAP	      (AT_WORDS + 8)  /* the peer's compare-and-swap */
 #define AT_SEEN	      (AT_WORDS + 16) /* operations the peer has compared */
-#define AT_COUNT      (AT_WORDS + 24) /* what is written there */
+#define AT_COUNT      (AT_WORDS + 24) /* source of the write of that count */
 #define BUFFER	      (AT_WORDS + 4096)
 #define COUNT_WR      (1ull << 63) /* wr_id of that write */
 
 enum op_type {
 	OP_SEND,
 	OP_SEND_IMM,
-	OP_WRITE, /* followed by an empty send that tells of it */
+	OP_WRITE, /* followed by an empty send that announces it */
 	OP_WRITE_IMM,
 	OP_READ,
 	OP_ADD,
@@ -68,15 +68,15 @@ struct op {
 /* One direction of one QP, at the receiver. */
 struct receiver {
 	uint64_t posted; /* operations for which a receive is posted, if they need one */
-	uint64_t done;	 /* operations compared, or of no concern */
+	uint64_t done;	 /* operations compared, or without comparison */
 	uint64_t seen;	 /* compared */
-	uint64_t told;	 /* of these, as the sender knows */
+	uint64_t told;	 /* compared ones that were reported to the sender */
 	bool telling;
 };
 
 struct sender {
 	uint64_t next;		    /* operation to begin */
-	uint64_t noticed;	    /* operations the receiver notices, so far */
+	uint64_t noticed;	    /* operations so far that the receiver notices */
 	uint64_t slot_needs[SLOTS]; /* how many of them must have been compared first */
 	bool slot_busy[SLOTS];
 	uint64_t adds, swaps; /* how many were begun */
@@ -296,7 +296,8 @@ static void op_completed(struct channel *c, uint64_t n)
 
 /* --- the receiving side --- */
 
-/* Receives for the operations to come, up to the first whose slot still holds bytes to compare. */
+/* Post receives for the operations to come, up to the first whose slot still holds bytes to
+ * compare. */
 static void receives_post(struct channel *c)
 {
 	struct receiver *in = &c->in;
@@ -407,7 +408,7 @@ static bool all_compared(void)
 	return true;
 }
 
-/* Until this side has sent enough and the other has said the same. */
+/* Run until this side has sent enough and the other has reported the same. */
 static void traffic(int socket)
 {
 	bool over = false, said = false, heard = false;
@@ -432,7 +433,7 @@ static void traffic(int socket)
 			heard = n == 1;
 		}
 	}
-	/* What was said last is acknowledged while both still listen. */
+	/* Let the last report be acknowledged while both sides still poll. */
 	for (unsigned int i = 0; i < options.qps; i++)
 		while (channels[i].in.telling)
 			channel_poll(&channels[i]);
@@ -462,7 +463,7 @@ static void channel_open(struct channel *c, struct rt_dev *dev, int socket, unsi
 		.cqe = 4 * OPS_AHEAD,
 		.size = BUFFER,
 		.rd_atomic = 4,
-		.timeout = 18, /* a second: a busy machine is not a lost peer */
+		.timeout = 18, /* a second: a busy machine must not count as a lost peer */
 	};
 
 	c->side = rt_side_open(dev, &qp_options, NULL);
@@ -503,7 +504,7 @@ static void process(int socket, unsigned int who)
 		use_ipv6(dev);
 	for (unsigned int i = 0; i < options.qps; i++)
 		channel_open(&channels[i], dev, socket, i, who);
-	/* Nobody sends before the other is ready to receive. */
+	/* Do not send before the other side is ready to receive. */
 	CHECK_INT(send(socket, &byte, 1, MSG_NOSIGNAL), 1);
 	CHECK_INT(recv(socket, &byte, 1, MSG_WAITALL), 1);
 	began = seconds_now();

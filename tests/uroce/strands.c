@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs of all strands, in the ways that strands have in common: queues, peers, memory,
+/* Queue pairs of all strands, with everything that strands share: queues, peers, memory,
  * numbers. */
 #include <pthread.h>
 #include <signal.h>
@@ -17,13 +17,13 @@ enum {
 	DEPTH = 4, /* messages of a side on their way */
 };
 
-/* As the device's numbers say it: provider's path.h. */
+/* Whether the number is of the first strand: see the provider's path.h. */
 static bool of_first_strand(uint32_t qpn)
 {
 	return (qpn & 15) < 13;
 }
 
-/* --- queue pairs that come and go, on queues that others share and threads poll --- */
+/* --- queue pairs that come and go, on queues that are shared and polled by threads --- */
 
 enum {
 	WORKERS = 3,
@@ -162,7 +162,7 @@ static void shared_queues(void)
 	rt_close(storm.dev);
 }
 
-/* --- two processes; the child sends back what comes --- */
+/* --- two processes; the child sends every message back --- */
 
 struct ends {
 	struct rt_dev *dev;
@@ -217,7 +217,7 @@ static void ends_close(void)
 	rt_close(ends.dev);
 }
 
-/* Return: messages that came. */
+/* Poll a side; return the number of messages that came. */
 static int side_poll(int i, bool answer)
 {
 	struct ibv_wc wc;
@@ -262,7 +262,7 @@ static void answer_always(void)
 			side_poll(i, true);
 }
 
-/* @messages of each side to the other one and back, some of them on their way at a time. */
+/* Send @messages of each side to the other one and back, some of them on their way at a time. */
 static void stream(int messages)
 {
 	int goal[SIDES], left = SIDES;
@@ -284,7 +284,7 @@ static void stream(int messages)
 	}
 }
 
-/* --- the other one is stopped and goes on, again and again, and is killed at last --- */
+/* --- the other process is stopped and continued repeatedly, and killed at last --- */
 
 enum {
 	STOPS = 6,
@@ -306,7 +306,7 @@ static void *torment(void *arg)
 	return NULL;
 }
 
-/* What was posted ends, the last of it with an error. */
+/* The posted requests end, the last of them with an error. */
 static void side_dies(int i)
 {
 	enum ibv_wc_status last = IBV_WC_SUCCESS;
@@ -378,7 +378,7 @@ static void *talk(void *arg)
 	return NULL;
 }
 
-/* It ends as it is, or opens the device for itself. */
+/* The child ends as it is, or opens the device for itself. */
 static void child_lives(bool opens)
 {
 	const struct rt_options options = {};
@@ -446,7 +446,7 @@ static void memory_limits_work(void)
 #endif
 }
 
-/* Nothing more than there is. */
+/* Limit the memory to the present use. */
 static void memory_end(void)
 {
 	unsigned long pages = 0;
@@ -470,7 +470,7 @@ static void wait_for_word(void)
 	meet();
 }
 
-/* For a moment only: the message arrives then. */
+/* The shortage lasts for a moment only: the message arrives afterwards. */
 static void no_memory_to_send(void)
 {
 	int status, i;
@@ -511,8 +511,8 @@ static void write_one(int i)
 	ends.sent[i]++;
 }
 
-/* Nothing more is read from who sends it, and nothing taken from its other queue pairs either; who
- * hears that by errors. */
+/* A receiver without memory stops reading from that sender, also for its other queue pairs. The
+ * sender gets errors. */
 static void no_memory_to_receive(void)
 {
 	int status, i;
@@ -533,7 +533,7 @@ static void no_memory_to_receive(void)
 	ends_close();
 }
 
-/* --- several processes, each with queue pairs of all strands to each other one --- */
+/* --- several processes, each with queue pairs of all strands to every other --- */
 
 enum {
 	CROWD = 6,
@@ -596,7 +596,7 @@ static void member_open(int self)
 	pthread_barrier_wait(&crowd->meet);
 }
 
-/* What comes by a queue, and what was sent: as much each. */
+/* Poll one queue until as many messages have come as were sent. */
 static void *member_poll(void *arg)
 {
 	struct ibv_cq *cq = arg;
