@@ -2,15 +2,15 @@
 /*
  * usage: cm_peer server ADDRESS
  *        cm_peer client ADDRESS
- *        cm_peer mortals ADDRESS	servers that are killed, and one that is not
- *        cm_peer survivor ADDRESS	their client
- *        cm_peer bereaved ADDRESS	a server whose client is killed
- *        cm_peer doomed ADDRESS	that client
- *        cm_peer unheard ADDRESS	a client of an address where nobody speaks RoCE
+ *        cm_peer mortals ADDRESS    servers that are killed, and a surviving server
+ *        cm_peer survivor ADDRESS   client of these
+ *        cm_peer bereaved ADDRESS   a server whose client is killed
+ *        cm_peer doomed ADDRESS     client of this
+ *        cm_peer unheard ADDRESS    a client of an address without RoCE
  *
  * Two ends of connections on two hosts, whatever connection manager each has: private data of full
  * length each way, every kind of refusal, stale connections, a datagram service. The first byte of
- * a request's private data tells the server what to do with it.
+ * a request's private data tells the server what to do with the request.
  */
 #include <arpa/inet.h>
 #include <signal.h>
@@ -37,7 +37,7 @@ enum {
 	REASON_STALE = 10,
 	REASON_CONSUMER = 28,
 	RESOLVE_MS = 60000,
-	LIVES = 1,  /* seconds a client has that is killed */
+	LIVES = 1,  /* seconds before a client is killed */
 	TRIES = 60, /* half a second each: longer than any time wait */
 };
 
@@ -155,7 +155,7 @@ static void mortal(int socket, int port)
 	server(port);
 }
 
-/* The one that lives is also who can say that the others are gone, where no kernel does. */
+/* The surviving process also answers that the others have gone, if there is no kernel's manager. */
 static void mortals(void)
 {
 	struct rt_child asked = rt_child_start(mortal, PORT_DIES_ASKED),
@@ -239,7 +239,7 @@ static void ask_datagram(struct rdma_event_channel *events)
 	rt_cm_destroy(id);
 }
 
-/* The new connection is refused, and the old one ends: one of the two must be mistaken. */
+/* The new connection is refused, and the old one ends, because one of the two must be wrong. */
 static void ask_stale(struct rdma_event_channel *events)
 {
 	struct rdma_cm_id *first = ask(events, RDMA_PS_TCP, PORT, WISH_NAMED_QP), *second;
@@ -262,7 +262,7 @@ static void ask_stale(struct rdma_event_channel *events)
 	CHECK_OK(rdma_destroy_id(second));
 }
 
-/* Connects, and is gone. */
+/* Connect, and end. */
 static void lost_client(int socket, int qpn)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
@@ -274,10 +274,8 @@ static void lost_client(int socket, int qpn)
 	pause();
 }
 
-/*
- * Another process with the same number: refused as stale where the server does not know yet that
- * the first is gone, and for the old connection's time wait, but not for long.
- */
+/* Another process uses the same number: it is refused as stale if the server does not know yet
+ * that the first has gone, and during the old connection's time wait, but not for long. */
 static void ask_after_loss(struct rdma_event_channel *events)
 {
 	int refused = 0;
@@ -329,7 +327,7 @@ static void client(void)
 	rdma_destroy_event_channel(events);
 }
 
-/* Nobody is left to answer the request: that is said at once, or when it is sent again. */
+/* No process is left to answer the request: that is reported at once, or after a repetition. */
 static void expect_death(struct rdma_event_channel *events, struct rdma_cm_id *id)
 {
 	struct rdma_cm_event *event;
@@ -342,7 +340,7 @@ static void expect_death(struct rdma_event_channel *events, struct rdma_cm_id *i
 	rt_cm_destroy(id);
 }
 
-/* Its host says so, whoever that is there. */
+/* The server's host reports its end, whichever manager runs there. */
 static void lose_server(struct rdma_event_channel *events)
 {
 	struct rdma_cm_id *id = ask(events, RDMA_PS_TCP, PORT_DIES_CONNECTED, WISH_NAMED_QP);
@@ -359,7 +357,7 @@ static void survivor(void)
 	struct rdma_event_channel *events = rt_cm_channel(), *others = rt_cm_channel();
 	struct rdma_cm_id *unanswered;
 
-	/* All of them listen. */
+	/* All of them listen by now. */
 	ask_refused(events, PORT, WISH_REJECT, REASON_CONSUMER);
 	ask_refused(events, PORT_DIES_ASKED, WISH_REJECT, REASON_CONSUMER);
 	ask_refused(events, PORT_DIES_CONNECTED, WISH_REJECT, REASON_CONSUMER);

@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Loaded before a program's libraries: what became of its completions, said on standard error when
- * SIGTERM ends it. A program that hangs on a completion channel has either lost an event itself, by
- * not taking all that was there when it asked for the next one, or its device owes it one. So each
- * request for an event looks before and after: what is there then the program gets at its next
- * look, and only what comes later must bring an event. Completion queues that announce to a
- * channel, and ibv_poll_cq() alone. Programs with one thread.
- */
+/* Loaded before a program's libraries: print the state of its completions on standard error if
+ * SIGTERM ends the program. A program that hangs on a completion channel has lost an event
+ * itself, because it did not poll all completions when it asked for the next event, or its
+ * device owes an event. Therefore this library polls before and after each request for an event.
+ * The program gets those completions at its next poll, and only later ones must raise an event.
+ * For completion queues with a channel, ibv_poll_cq() only, and programs with one thread. */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -35,15 +33,15 @@ static struct queue queues[QUEUES];
 static int queue_count;
 static struct ibv_context_ops real; /* of the one device */
 
-/* What the program did last. */
+/* The program's last steps. */
 static struct step {
 	char what;
 	int queue, n;
 } steps[STEPS];
 static unsigned long step_count;
 
-static const struct queue *last_event; /* whose it was */
-static bool blind; /* its last look was after the other queue's event, and found nothing */
+static const struct queue *last_event; /* queue of the last event */
+static bool blind; /* the last poll came after another queue's event, and found no completion */
 
 static void step(char what, const struct queue *queue, int n)
 {
@@ -120,7 +118,7 @@ static int get_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void 
 	return get(channel, cq, cq_context);
 }
 
-/* Events that the program has not had. */
+/* Read the events that the program has not read. */
 static void take_events(struct ibv_comp_channel *channel)
 {
 	struct queue *queue;
@@ -167,7 +165,7 @@ static void say_steps(void)
 	say("\n");
 }
 
-/* The program waits in a system call, or it would have ended: nothing here meets a lock. */
+/* The program waits in a system call, otherwise it would have ended: no lock can be held here. */
 static void tell(int signal)
 {
 	for (int i = 0; i < queue_count; i++)
@@ -178,7 +176,8 @@ static void tell(int signal)
 	_exit(128 + signal);
 }
 
-/* Who does not look how many there were takes what was in its memory for a completion. */
+/* A program that ignored the number of completions has used old bytes of its memory as a
+ * completion. */
 __attribute__((destructor)) static void tell_end(void)
 {
 	if (!blind)

@@ -7,8 +7,8 @@
  *        interop client PORT SERVER-ADDRESS [options]
  *   -6          connect the devices by their IPv6 addresses
  *   -s SCALE    message counts and sizes multiplied by SCALE percent (100)
- *   -l          the link loses packets: only what is reliable, and no refusals, for a QP that has
- *               refused does not say it again when its NAK is lost
+ *   -l          the link loses packets: only reliable services, and no refusals, because a QP that
+ *               refused a request does not repeat a lost NAK
  *   -o PATTERN  only cases whose name contains PATTERN; both sides the same
  *
  * Both sides run the same cases in the same order, each case twice: first the client begins, then
@@ -57,7 +57,7 @@ static void sync_peers(struct peer *p)
 	report_waits(false);
 }
 
-/* What both sides can do. */
+/* Whether both sides support something. */
 static bool both(struct peer *p, bool mine)
 {
 	struct rt_address flag = { .qpn = mine };
@@ -105,7 +105,7 @@ static void expect_message(struct peer *p, enum ibv_wr_opcode opcode, uint32_t l
 	VERIFY(p->side.buf.p + HALF, length, seed);
 }
 
-/* Each size once, the receive posted before. */
+/* Send each size once, with the receive posted before. */
 static void messages(struct peer *p, enum ibv_wr_opcode opcode)
 {
 	for (int i = 0; i < RT_COUNT(sizes); i++) {
@@ -158,7 +158,7 @@ static void write_plain(struct peer *p)
 	}
 }
 
-/* An unacknowledged write is only known to be there when a later message is. */
+/* An unacknowledged write is known to be complete only after a later message. */
 static void uc_write(struct peer *p)
 {
 	for (int i = 0; i < RT_COUNT(sizes); i++) {
@@ -208,7 +208,7 @@ static void read_sizes(struct peer *p)
 	}
 }
 
-/* As many reads at a time as were agreed on, and more posted than that. */
+/* Issue as many reads at a time as were agreed on, with more posted than that. */
 static void read_many(struct peer *p)
 {
 	const uint32_t length = 20000;
@@ -314,7 +314,7 @@ static void stream_large(struct peer *p)
 	stream(p, 200001, scaled(50));
 }
 
-/* The receive comes late: the responder says "not ready", the requester tries again. */
+/* The receive comes late: the responder answers "not ready", and the requester tries again. */
 static void late_receive(struct peer *p)
 {
 	const struct timespec wait = { .tv_nsec = 30000000 };
@@ -334,7 +334,8 @@ static void late_receive(struct peer *p)
 	sync_peers(p);
 }
 
-/* The next completion, asleep until one is announced; what came before it asked is not. */
+/* Sleep until the next completion is announced. A completion before the request for an event is
+ * not announced. */
 static struct ibv_wc sleep_until(struct rt_side *side)
 {
 	struct ibv_wc wc;
@@ -353,7 +354,7 @@ static struct ibv_wc sleep_until(struct rt_side *side)
 	}
 }
 
-/* There and back, and nobody polls: each is woken by what the other sends. */
+/* Messages there and back without polling: each side is woken by the other's message. */
 static void events(struct peer *p)
 {
 	const uint32_t length = 64;
@@ -382,10 +383,8 @@ static void events(struct peer *p)
 	sync_peers(p);
 }
 
-/*
- * Four megabytes in one message, there and back, whatever the scale. Under loss only one back: the
- * kernel's reader waits out its timeout for each packet lost.
- */
+/* Send four megabytes in one message, there and back, whatever the scale. Under loss, only one
+ * comes back: the kernel's reader waits out its timeout for each lost packet. */
 static void big(struct peer *p)
 {
 	const uint32_t length = HALF, back = lossy ? HALF / 4 : HALF;
@@ -416,7 +415,7 @@ static bool has_windows(const struct rt_dev *dev)
 	       (IBV_DEVICE_MEM_WINDOW_TYPE_2A | IBV_DEVICE_MEM_WINDOW_TYPE_2B);
 }
 
-/* A window on the first page of @region, for remote writes. */
+/* Bind a window to the first page of @region, for remote writes. */
 static void window_bind(struct peer *p, struct ibv_mw *mw, const struct rt_buf *region)
 {
 	struct ibv_send_wr wr = rt_wr(IBV_WR_BIND_MW, 9, NULL);
@@ -457,12 +456,12 @@ static void window_use(struct peer *p, const struct rt_address *window)
 	EXPECT(&p->side, 7, IBV_WC_SEND);
 	if (lossy)
 		return;
-	/* The window is gone: what goes through it is refused. */
+	/* The window is invalid now: access through it is refused. */
 	window_write(p, window, 100);
 	EXPECT_STATUS(&p->side, 8, IBV_WC_REM_ACCESS_ERR);
 }
 
-/* One side shows a window, is written to through it, and a send takes it away. */
+/* One side gives a window to the other, which writes through it and invalidates it by a send. */
 static void send_inv(struct peer *p)
 {
 	struct rt_buf region =
@@ -493,7 +492,7 @@ static void send_inv(struct peer *p)
 	rt_buf_free(&region);
 }
 
-/* --- what must be refused --- */
+/* --- refusals --- */
 
 static void wrong_key(struct peer *p)
 {
@@ -524,8 +523,8 @@ static void out_of_range(struct peer *p)
 	sync_peers(p);
 }
 
-/* A message longer than the receive. The kernel's device calls it an operation error, on both
- * sides. */
+/* A message longer than the receive. The kernel's device reports it as an operation error on
+ * both sides. */
 static void too_long(struct peer *p)
 {
 	struct rt_address kernel = { .qpn = rt_is_rxe(p->dev) };
@@ -621,7 +620,7 @@ static void datagram_send(struct peer *p, struct ibv_ah *ah, uint32_t length, ui
 	EXPECT(&p->side, seed, IBV_WC_SEND);
 }
 
-/* The header in front of the payload names both ends. */
+/* The header in front of the payload has the addresses of both ends. */
 static void check_grh(struct peer *p, const struct ibv_wc *wc)
 {
 	struct ibv_ah_attr back = {};
@@ -675,9 +674,9 @@ struct interop_case {
 	enum ibv_qp_type type; /* 0: RC */
 	uint64_t send_ops;
 	bool (*needs)(const struct rt_dev *dev);
-	bool refused;	/* it ends in errors */
+	bool refused;	/* ends in errors */
 	bool channel;	/* its CQ announces completions */
-	bool sent_once; /* the kernel's requester sends it again with address 0 */
+	bool sent_once; /* the kernel's requester repeats it with address 0 */
 };
 
 #define WR_OPS (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE)
@@ -753,10 +752,10 @@ static void case_run(const struct interop_case *c, int socket, bool first)
 		.send_wr = 32,
 		.recv_wr = 32,
 		.rd_atomic = 8,
-		/* An emulated host may stand still for seconds. The kernel's requester finds most
-		 * losses by its timeout only, and never gives up: 34 ms. Ours needs it for the last
-		 * packets of a message, with a loss: half a second. Nobody waits for it
-		 * without: 4.3 s. */
+		/* An emulated host may stand still for seconds. The kernel's requester finds
+		 * most losses by its timeout only, and never gives up: 34 ms. This tree's
+		 * requester needs the timeout for the last packets of a message, with a loss:
+		 * half a second. Without loss the timeout does not matter: 4.3 s. */
 		.timeout = !lossy	      ? 20
 			   : rt_is_rxe(p.dev) ? 13
 					      : 17,
@@ -801,7 +800,7 @@ static int listen_on(const char *port)
 	return conn;
 }
 
-/* The server may not be there yet. */
+/* Connect; the server may not be there yet. */
 static int connect_to(const char *host, const char *port)
 {
 	const struct addrinfo hints = { .ai_socktype = SOCK_STREAM };
@@ -870,7 +869,7 @@ int main(int argc, char **argv)
 	report_begin(socket);
 	run_all(socket, client, only);
 	report_end();
-	/* Who hears this may go. */
+	/* The other side may end after this word. */
 	rt_exchange(socket, &(struct rt_address){});
 	report_close();
 	printf("all cases passed\n");

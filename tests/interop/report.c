@@ -10,7 +10,7 @@
 
 enum {
 	LOOK_MS = 500,
-	GONE_LOOKS = 4, /* who waits for its word hears it himself */
+	GONE_LOOKS = 4, /* a side that waits for the other's word detects the end itself */
 	COUNTERS_MAX = 64,
 	PATH_LENGTH = 512,
 };
@@ -25,9 +25,9 @@ static struct {
 	const char *what;
 	unsigned int n;
 	bool waits;
-	unsigned int limit; /* looks that a step may take */
-	unsigned int looks; /* left of them */
-	unsigned int gone;  /* looks since the other side is */
+	unsigned int limit; /* checks that a step may take */
+	unsigned int looks; /* remaining checks */
+	unsigned int gone;  /* checks since the other side ended */
 	const struct rt_side *side;
 } report = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -57,7 +57,7 @@ static void tell_qp(struct ibv_qp *qp)
 		       attr.rq_psn, attr.timeout, 128u << attr.path_mtu);
 }
 
-/* The kernel's counters are files, of which those say nothing that are 0. */
+/* Print the kernel's counters, which are files, except those that are 0. */
 static void tell_file(const char *folder, const char *name)
 {
 	char path[PATH_LENGTH];
@@ -115,7 +115,7 @@ static void tell(const char *why)
 	fflush(stdout);
 }
 
-/* Of the program's thread, which goes on by ending the process. */
+/* Called in the program's thread, which then ends the process. */
 static void tell_failure(void)
 {
 	pthread_mutex_lock(&report.lock);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What a case was doing that failed, or did not come to its end: either because a step takes too
- * long, or because the other side is gone, which nobody notices who waits for a completion. Each
- * side tells of itself: the step, the state of its queue pair, its counters. Threads: the
- * program's, and one of its own that watches.
- */
+/* Reports the activity of a case that failed or did not end, because a step takes too long or
+ * because the other side has gone, which a thread that waits for a completion does not notice.
+ * Each side reports its own step, the state of its queue pair, and its counters. Threads: the
+ * program's, and a watching one. */
 #ifndef TESTS_INTEROP_REPORT_H
 #define TESTS_INTEROP_REPORT_H
 
@@ -13,15 +11,15 @@
 /* Watch the connection to the other side from here on. */
 void report_begin(int socket);
 void report_close(void);
-/* Each step of @name has so many seconds from now on. */
+/* Give each step of @name so many seconds from now on. */
 void report_case(const char *name, unsigned int seconds);
-/* There is no case any more. */
+/* End the current case. */
 void report_end(void);
-/* Its side, or NULL before that is destroyed. */
+/* Set the side of the case, or NULL before it is destroyed. */
 void report_side(const struct rt_side *side);
-/* Where it is: the @n-th of @what, a constant. */
+/* Set the current step: the @n-th of @what, a constant. */
 void report_step(const char *what, unsigned int n);
-/* Whether it waits for the other side's word. */
+/* Set whether the case waits for the other side's word. */
 void report_waits(bool waits);
 
 #endif
