@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the machine does without RDMA: what the figures of verbs_perf are compared with.
+ * Figures of the machine without RDMA, for comparison with verbs_perf.
  *
  *   plain [-r ROUNDS] memcpy|readv SIZE          this host; readv: process_vm_readv() of another
  *   plain [-r ROUNDS] line_lat 64                a cache line's way from one processor to the other
@@ -8,15 +8,22 @@
  *   plain [-r ROUNDS] -l PORT TEST SIZE          one side: waits for the other
  *   plain [-r ROUNDS] -c HOST:PORT TEST SIZE     the other side: measures and prints
  *
- * TEST: tcp_lat and udp_lat (half round trip, both sides spinning on non-blocking sockets), tcp_bw,
- * udp_bw (sendmmsg; what arrives counts), udp_bulk (datagrams of SIZE in sends as large as the
- * kernel takes, UDP_SEGMENT, received as UDP_GRO joins them, each answered by a byte: what packets
- * of user space can reach at most), udp_cut (the same, with what RDMA in user space must do as
- * well: each side copies every byte once, as a sender keeps what may have to be sent again and a
- * receiver has it before its program says where it goes; and each send is cut in three, as the
- * first packet of an RDMA write and the last one, of one with immediate data, are longer than those
- * between, and packets of one send are of one size). Prints TEST SIZE VALUE UNIT, the median of
- * ROUNDS. With -x SCALE it does so many times as much of everything.
+ * TEST:
+ *
+ * - tcp_lat, udp_lat: half round trip, both sides spinning on non-blocking sockets.
+ *
+ * - tcp_bw, udp_bw: bandwidth; udp_bw uses sendmmsg() and counts the datagrams that arrive.
+ *
+ * - udp_bulk: the upper limit for packets of user space. Datagrams of SIZE in sends as large as the
+ *   kernel accepts (UDP_SEGMENT), received as UDP_GRO joins them, each answered by a byte.
+ *
+ * - udp_cut: the same with the additional work of RDMA in user space. Each side copies every byte
+ *   once: a sender keeps the bytes until they are acknowledged, and a receiver stores the bytes
+ *   before the program names their place. Each send is cut in three, because the packets of one
+ *   send have one size. In an RDMA write with immediate data the first and the last packet are
+ *   longer than the others.
+ *
+ * Prints TEST SIZE VALUE UNIT, the median of ROUNDS. -x SCALE multiplies all amounts.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -47,7 +54,7 @@ enum {
 	ROUNDS_MAX = 101,
 	BATCH = 32,	/* datagrams of one system call */
 	QUIET_MS = 50,	/* without a datagram: the sender has stopped */
-	LOST_MS = 1000, /* the same of one that waits for answers */
+	LOST_MS = 1000, /* the same on a side that waits for answers */
 	SOCKET_BYTES = 8 << 20,
 	HUGE_PAGE = 2 << 20,
 	UDP_BYTES = 65507,     /* of one send */
@@ -84,7 +91,7 @@ static void pin(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* On huge pages, as in verbs_perf: what the kernel copies costs half as much there. */
+/* Allocate on huge pages, as in verbs_perf: copies by the kernel cost half as much there. */
 static uint8_t *buffer(size_t size)
 {
 	size_t whole = (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
@@ -173,7 +180,7 @@ static void run_copy(const char *test, size_t size)
 	}
 }
 
-/* Waits for each number of its own and answers with the next one. */
+/* Wait for each own number and answer with the next one. */
 static void line_turns(atomic_uint *line, unsigned int first, unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++) {
@@ -198,7 +205,7 @@ static void run_line(const char *test, size_t size)
 		die("fork");
 	pin(!!other);
 	if (!other) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* or it would spin for ever */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* otherwise it would spin for ever */
 		line_turns(line, 1, (rounds + 1) * count);
 		_exit(0);
 	}
@@ -225,7 +232,7 @@ struct ring {
 	alignas(128) uint8_t bytes[RING];
 };
 
-/* One side of @total bytes, by calls of @size from or to @buf. */
+/* Move @total bytes on one side of the ring, by calls of @size from or to @buf. */
 static void ring_move(struct ring *ring, uint8_t *buf, size_t size, size_t total, bool in)
 {
 	size_t start = atomic_load(in ? &ring->head : &ring->tail);
@@ -263,7 +270,7 @@ static void run_ring(const char *test, size_t size)
 		die("fork");
 	pin(!!other);
 	if (!other)
-		prctl(PR_SET_PDEATHSIG, SIGKILL); /* or it would spin for ever */
+		prctl(PR_SET_PDEATHSIG, SIGKILL); /* otherwise it would spin for ever */
 	for (int i = 0; i <= rounds; i++) {
 		static uint8_t *buf;
 		double start;
@@ -328,7 +335,7 @@ static void barrier(const struct pair *p)
 	all_in(p->tcp, &c, 1);
 }
 
-/* A lost datagram would hang the ping: the client sends again after a while. */
+/* A lost datagram would stop the ping: the client sends again after a while. */
 static void udp_ping(const struct pair *p)
 {
 	double again = now_us() + 100000;
@@ -402,7 +409,7 @@ static void batch_init(const struct pair *p, struct mmsghdr *msgs, struct iovec 
 		msgs[i].msg_hdr = (struct msghdr){ .msg_iov = iov, .msg_iovlen = 1 };
 }
 
-/* Return: MB/s that arrived, told by the side that received. */
+/* Return the MB/s that arrived, as reported by the receiving side. */
 static double udp_stream(const struct pair *p, unsigned int count)
 {
 	struct mmsghdr msgs[BATCH];
@@ -433,7 +440,7 @@ static double udp_stream(const struct pair *p, unsigned int count)
 	return rate;
 }
 
-/* Bytes of the largest send: whole datagrams. */
+/* Return the bytes of the largest send: whole datagrams. */
 static size_t bulk_size(size_t size)
 {
 	size_t most = UDP_BYTES / size;
@@ -441,7 +448,7 @@ static size_t bulk_size(size_t size)
 	return size * (most < UDP_SEGMENTS_MAX ? most : UDP_SEGMENTS_MAX);
 }
 
-/* Memory that is gone through again and again, in pieces of up to UDP_BYTES. */
+/* A buffer that is used in turn, in pieces of up to UDP_BYTES. */
 struct round {
 	uint8_t *start;
 	size_t size;
@@ -498,7 +505,7 @@ static void bulk_send_all(const struct pair *p, uint8_t *from, size_t bulk, bool
 	bulk_send(p, from + bulk - last, last);
 }
 
-/* Bytes that the peer says it has, if it says something. */
+/* Read the number of bytes that the peer has received, if it reports one. */
 static void bulk_heard(const struct pair *p, size_t *arrived)
 {
 	uint64_t total;
@@ -507,8 +514,8 @@ static void bulk_heard(const struct pair *p, size_t *arrived)
 		*arrived = total;
 }
 
-/* Bytes that may be on their way: the kernel counts its own memory, too, against what this side has
- * as well. */
+/* Return the bytes that may be on their way. The kernel counts its own memory too, also against
+ * this side's limit. */
 static size_t bulk_window(const struct pair *p, size_t bulk)
 {
 	socklen_t length = sizeof(int);

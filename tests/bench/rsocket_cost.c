@@ -17,8 +17,8 @@
 
 enum {
 	WAITS = 100,
-	WARM = 100,    /* idle sockets are looked at for a while */
-	BUFFER = 2048, /* 4096 are made of it: thousands of connections are made in no time */
+	WARM = 100,    /* idle sockets are polled for a while */
+	BUFFER = 2048, /* bytes, which the library doubles; small, for thousands */
 	PORT = 22999,
 };
 
@@ -57,7 +57,7 @@ static int listener(void)
 	return fd;
 }
 
-/* Return: the end that sends; the other one is in the epoll. */
+/* Return the end that sends; the other end is in the epoll. */
 static int pair(int listening, int epfd)
 {
 	struct sockaddr_in to = name;
@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 	limit_raise();
 	check(epfd < 0, "repoll_create");
 	listening = listener();
-	from = pair(listening, epfd); /* with the same numbers, whatever comes behind it */
+	from = pair(listening, epfd); /* with the same numbers, whatever is created afterwards */
 	for (int i = 0; i < idle; i++)
 		pair(listening, epfd);
 	check(repoll_wait(epfd, &event, 1, 100), "repoll_wait without news");
@@ -117,5 +117,5 @@ int main(int argc, char **argv)
 	CALLGRIND_STOP_INSTRUMENTATION;
 	printf("waits %d\n", WAITS);
 	fflush(stdout);
-	_Exit(0); /* thousands of connections end without a word to each other */
+	_Exit(0); /* leave thousands of connections without a disconnect */
 }

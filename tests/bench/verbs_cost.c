@@ -43,7 +43,7 @@ static void check(int bad, const char *what)
 
 static void begin(void)
 {
-	malloc_trim(0); /* its housekeeping of what was freed before is not this verb's */
+	malloc_trim(0); /* so that this verb is not charged for memory freed earlier */
 	CALLGRIND_ZERO_STATS;
 }
 
@@ -116,7 +116,7 @@ static struct ibv_qp *qp_create_ex(void)
 	return ibv_create_qp_ex(s.ctx, &init);
 }
 
-/* Those that came after the first: of what rxe has. */
+/* Verbs that were added later, as far as rxe has them. */
 static void later_verbs(void)
 {
 	struct ibv_cq_init_attr_ex cq = { .cqe = 16, .wc_flags = IBV_WC_STANDARD_FLAGS };
@@ -223,10 +223,8 @@ static void modify_verbs(void)
 		check(ibv_destroy_qp(qp[i]), "ibv_destroy_qp");
 }
 
-/*
- * The first completion queue of each context: nothing is asked for it that the program did not ask
- * for. What the first one in the process costs is not counted.
- */
+/* Create the first completion queue of each context, which must not allocate more than the
+ * program requested. The cost of the first one in the process is not counted. */
 static void first_verbs(struct ibv_device *device)
 {
 	struct ibv_context *ctx[CALLS + WARM];
@@ -316,7 +314,7 @@ static void complete_all(void)
 		;
 }
 
-/* As many at once as there are requests; the cost of each. */
+/* Poll as many completions at once as there are requests; print the cost of each. */
 static void poll_at_once(void)
 {
 	struct ibv_wc wc[CALLS];

@@ -3,22 +3,29 @@
  * Latency and bandwidth of RC between two processes, on public API only: the same program measures
  * every device.
  *
- *   verbs_perf [-d DEVICE] [-g GID_INDEX] [-r ROUNDS] [-m MEMORY] TEST SIZE...
- *                                                                      both sides on this host
- *   verbs_perf [options] -l PORT TEST SIZE...                          one side: waits for the
- * other verbs_perf [options] -c HOST:PORT TEST SIZE...                     the other side: measures
- * and prints
+ *   verbs_perf [OPTIONS] TEST SIZE...                both sides on this host
+ *   verbs_perf [OPTIONS] -l PORT TEST SIZE...        one side: waits for the other
+ *   verbs_perf [OPTIONS] -c HOST:PORT TEST SIZE...   the other side: measures and prints
+ *
+ * OPTIONS: [-d DEVICE] [-g GID_INDEX] [-r ROUNDS] [-m MEMORY] [-y]
  *
  * TEST: send_lat (half round trip, both polling), write_lat (half round trip, both spinning on
  * memory), read_lat, add_lat (fetch-and-add), send_bw, write_bw, read_bw. Prints one line a size:
  * TEST SIZE VALUE UNIT, the median of ROUNDS.
  *
- * MEMORY: where the buffers are. thp: the process's own, on huge pages as far as the system has
- * some, the default; pages: its own, on ordinary ones; buf: of ibv_alloc_buf(); memfd, hugetlb:
- * memory the program shares, on ordinary and on huge pages; dm: what the peer reaches is device
- * memory.
+ * MEMORY: the memory of the buffers.
  *
- * -y: who waits for completions lets others run in between, for machines of one processor.
+ * - thp: private memory, on huge pages as far as the system has some. This is the default.
+ *
+ * - pages: private memory on ordinary pages.
+ *
+ * - buf: memory of ibv_alloc_buf().
+ *
+ * - memfd, hugetlb: shared memory of the program, on ordinary and on huge pages.
+ *
+ * - dm: device memory for the peer's operations.
+ *
+ * -y: let other threads run between polls, for machines of one processor.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -73,7 +80,7 @@ struct side {
 	struct ibv_dm *dm;
 	struct ibv_mr *dm_mr;
 	size_t size;
-	size_t out; /* what goes out begins there, in lines that the peer does not write to */
+	size_t out; /* offset of outgoing data, in lines that the peer does not write to */
 	struct remote peer;
 	struct ibv_send_wr wr;
 	struct ibv_sge sge;
@@ -139,7 +146,8 @@ static uint8_t *shared_new(size_t whole, unsigned int flags)
 	buf = mmap(NULL, whole, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, fd, 0);
 	if (buf == MAP_FAILED)
 		die(flags & MFD_HUGETLB ? "memory: are there pages in vm.nr_hugepages?" : "memory");
-	/* The descriptor stays: by it a device may find the file. One program needs a few. */
+	/* The descriptor stays open, because a device may find the file by it. One program needs
+	 * a few. */
 	return buf;
 }
 
@@ -152,11 +160,9 @@ static uint8_t *own_new(size_t whole, int advice)
 	return buf;
 }
 
-/*
- * On huge pages unless said otherwise: what the kernel copies costs half as much there. The two
- * sides have their buffers at different places in them: an emulated processor has one TLB entry for
- * pages of equal places, and needs fourteen times as long for a copy from one to the other.
- */
+/* Allocate on huge pages by default, because copies by the kernel cost half as much there. The
+ * two sides have their buffers at different offsets: an emulated processor has one TLB entry for
+ * pages of equal offsets, and copies between them much slower. */
 static void buffer_new(struct side *s, const char *memory, size_t size)
 {
 	bool device = !strcmp(memory, "dm"), huge = !strcmp(memory, "hugetlb");
@@ -192,7 +198,7 @@ static void buffer_free(struct side *s)
 		free(s->memory);
 }
 
-/* The last byte that the peer writes. */
+/* Return the last byte that the peer writes. */
 static uint8_t last_byte(const struct side *s)
 {
 	uint8_t byte;
@@ -282,7 +288,7 @@ static void side_connect(struct side *s, const struct options *o)
 				  IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER))
 		die("RTR");
 	attr = (struct ibv_qp_attr){ .qp_state = IBV_QPS_RTS,
-				     .timeout = 18, /* a second: a busy host is no lost packet */
+				     .timeout = 18, /* a second: the host may be busy */
 				     .retry_cnt = 7,
 				     .rnr_retry = 7,
 				     .sq_psn = 0x1234,
@@ -317,7 +323,7 @@ static void post_recvs(struct side *s, unsigned int count)
 			die("post_recv");
 }
 
-/* What all requests of a test have in common is written once, as a program in a hurry does. */
+/* Write the fields that all requests of a test share only once, as a fast program does. */
 static void wr_prepare(struct side *s, enum ibv_wr_opcode opcode, size_t offset)
 {
 	s->sge = (struct ibv_sge){ (uintptr_t)s->buf + offset, s->size, s->mr->lkey };
@@ -380,7 +386,7 @@ static void wait_opcode(struct side *s, unsigned int *sends, unsigned int *recvs
 	}
 }
 
-/* The connection is new: a tenth more goes before what is measured. */
+/* The connection is new: send a tenth more before measuring. */
 static double send_lat(struct side *s, unsigned int iters)
 {
 	unsigned int sends = 0, recvs = 0, warm = iters / 10;
@@ -434,7 +440,7 @@ static double write_lat(struct side *s, unsigned int iters)
 	return start / iters / 2;
 }
 
-/* Of a read, or an atomic on its first 8 bytes. */
+/* Measure a read, or an atomic on its first 8 bytes. */
 static double alone_lat(struct side *s, enum ibv_wr_opcode opcode, unsigned int iters)
 {
 	double start;
@@ -463,14 +469,14 @@ static unsigned int groups(unsigned int iters)
 	return (iters + SIGNAL_EVERY - 1) / SIGNAL_EVERY * SIGNAL_EVERY;
 }
 
-/* How far a stream is, since it began. */
+/* The progress of a stream since its beginning. */
 struct stream {
 	unsigned int posted;
-	unsigned int done; /* groups; the last completion says that everything arrived */
+	unsigned int done; /* groups; the last completion shows that everything arrived */
 	unsigned int got;
 };
 
-/* Up to @iters, a whole number of groups. */
+/* Stream up to @iters requests, a whole number of groups. */
 static void stream_until(struct side *s, struct stream *at, enum ibv_wr_opcode opcode,
 			 unsigned int iters)
 {
@@ -489,8 +495,8 @@ static void stream_until(struct side *s, struct stream *at, enum ibv_wr_opcode o
 	}
 }
 
-/* Bytes per microsecond, that is MB/s. The connection is new: a tenth more goes before what is
- * measured. */
+/* Return bytes per microsecond, which are MB/s. The connection is new: send a tenth more before
+ * measuring. */
 static double stream(struct side *s, enum ibv_wr_opcode opcode, unsigned int iters)
 {
 	unsigned int warm = groups(iters / 10);

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Pollers beside each other, on public API only: whether a thread that polls a CQ of its own waits
- * for another one that does the same.
+ * Pollers of separate CQs, on public API only: measure whether they wait for each other.
  *
  *   verbs_pollers [-d DEVICE] [-g GID_INDEX] [-t SECONDS] [-p] TEST WORKERS
  *
- * Each worker is a thread, with -p a process, on a processor of its own as far as there are some,
- * and has a CQ that nobody else polls. TEST, what it does all the time:
+ * Each worker is a thread, with -p a process, and has a CQ that no other worker polls. Workers run
+ * on separate processors as far as there are enough. TEST is the work of each:
  *
  *   pair   sends 8 bytes from one of its two queue pairs to the other, up to 16 on their way
  *   ping   the same, one at a time
- *   idle   polls, and nothing ever comes
+ *   idle   polls without any completion
  *   read   reads 8 bytes of its own queue pair's memory
  *
- * Prints one line, the work of all of them together: TEST_threads or TEST_processes, WORKERS,
+ * Prints one line, the work of all workers together: TEST_threads or TEST_processes, WORKERS,
  * millions a second.
  */
 #include <errno.h>
@@ -42,7 +41,7 @@ enum {
 	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ,
 };
 
-/* What all workers see, be they threads or processes. */
+/* Shared by all workers, threads or processes. */
 struct shared {
 	atomic_uint ready;
 	atomic_bool stop;
@@ -187,7 +186,7 @@ static void post(struct worker *w, enum ibv_wr_opcode opcode, bool signaled)
 		die("post_send");
 }
 
-/* Counts what came. */
+/* Poll and count the completions. */
 static void poll_once(struct worker *w)
 {
 	struct ibv_wc wc[WINDOW];
@@ -210,7 +209,8 @@ static void poll_once(struct worker *w)
 
 static void pair_step(struct worker *w)
 {
-	/* What arrived may not be acknowledged yet, and is in the send queue as long. */
+	/* A message that arrived may not be acknowledged yet, and occupies the send queue until
+	 * then. */
 	while (w->sends - w->recvs < window && w->sends - w->acked < SENDS_MAX)
 		post(w, IBV_WR_SEND, ++w->sends % SIGNAL_EVERY == 0);
 	poll_once(w);
@@ -318,7 +318,7 @@ static void ready_wait(unsigned int count)
 	usleep(20000);
 }
 
-/* Millions a second. */
+/* Return the work of all workers in millions a second. */
 static double measure(unsigned int count, double seconds)
 {
 	double start;
