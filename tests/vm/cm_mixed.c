@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A kernel's device beside the user-space one, on one channel: the device under test, and uroce on
- * lo when UROCE says so.
- */
+/* A kernel's device beside the user-space device, on one channel: the device under test, and
+ * uroce on lo if UROCE names it. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,8 +8,8 @@
 
 #include "tests/lib/rt_cm.h"
 
-/* The context of the device that leads to the address: a loopback address that is only bound has
- * none. */
+/* Return the context of the device that leads to the address. A loopback address that is only
+ * bound has none. */
 static struct ibv_context *device_at(struct rdma_event_channel *channel, const char *text)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(7) };
@@ -39,7 +37,8 @@ static bool both_there(struct rdma_event_channel *channel)
 	return user && kernel && user != kernel;
 }
 
-/* Both listen on one port; the one without the machine's RoCE port is no hindrance to the other. */
+/* Both listen on one port; a backend that does not have the host's RoCE port does not hinder the
+ * other. */
 static void wildcard(void)
 {
 	struct rdma_event_channel *clients = rt_cm_channel(), *servers = rt_cm_channel();
@@ -59,7 +58,8 @@ static void wildcard(void)
 	rdma_destroy_event_channel(servers);
 }
 
-/* Not blocking, the epoll of both says that there is nothing, and then that there is. */
+/* Without blocking, the epoll of both backends reports that there is no event, and later that
+ * there is one. */
 static void nonblocking(void)
 {
 	struct rdma_event_channel *channel = rt_cm_channel();

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A kernel's device is unplugged with connections, a listener and an address on it: each identifier
- * is told, and can be taken down. usage: cm_removal COMMAND-THAT-REMOVES
- */
+/* A kernel's device is unplugged with connections, a listener and an address on it: each
+ * identifier gets an event, and can be destroyed. usage: cm_removal COMMAND-THAT-REMOVES */
 #include "tests/lib/rt_cm.h"
 
 static void expect_removal(struct rdma_event_channel *events, struct rdma_cm_id *ids[], int count)
@@ -15,7 +13,7 @@ static void expect_removal(struct rdma_event_channel *events, struct rdma_cm_id 
 			CHECK_OK(rdma_get_cm_event(events, &event));
 			if (event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
 				break;
-			/* the connection may end before the identifier hears why */
+			/* the connection may end before the identifier gets the reason */
 			CHECK_INT(event->event, RDMA_CM_EVENT_DISCONNECTED);
 			CHECK_OK(rdma_ack_cm_event(event));
 		} while (true);

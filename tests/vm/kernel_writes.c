@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Decides on everything the kernel writes into the caller's own memory. Run under valgrind, which
- * then sees what nobody has marked.
+ * Branch on every byte that the kernel writes into the caller's memory. Run under valgrind,
+ * which reports memory that was not marked as written.
  *
  * usage: kernel_writes DEVICE
  */
@@ -20,7 +20,7 @@ static void must(int good, const char *what)
 	exit(1);
 }
 
-/* Each bit decides: an unknown one is a branch on memory nobody has written. */
+/* Branch on each bit: valgrind reports a branch on uninitialised memory. */
 static unsigned int weigh(const void *p, size_t size)
 {
 	unsigned int ones = 0;
@@ -44,7 +44,7 @@ static struct ibv_context *device_open(const char *name)
 	return ctx;
 }
 
-/* As it lies before a message that came to @to over IPv6 and UDP. */
+/* Return the header in front of a message that came to @to over IPv6 and UDP. */
 static struct ibv_grh grh_to(const union ibv_gid *to)
 {
 	struct ibv_grh grh = {
@@ -69,7 +69,7 @@ static void address_from_message(struct ibv_context *ctx, const struct ibv_gid_e
 	       weigh(&attr.grh, sizeof(attr.grh)));
 }
 
-/* What queries of objects answer, and what creating them has rounded up. */
+/* Query objects, and check the values that creation rounded up. */
 static void objects(struct ibv_context *ctx)
 {
 	struct ibv_pd *pd = ibv_alloc_pd(ctx);

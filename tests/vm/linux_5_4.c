@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Makes a newer kernel answer as Linux 5.4 does, as far as this tree asks it: loaded before a
- * program's libraries, it refuses what came later the way the kernel refuses an unknown method.
- */
+/* Makes a newer kernel answer as Linux 5.4 does, as far as this tree calls it. Loaded before a
+ * program's libraries, it refuses newer methods as the kernel refuses an unknown method. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdarg.h>
@@ -13,7 +11,8 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 
-/* Of the methods this tree uses, those in 5.4: commands of the struct form, and these. */
+/* Whether Linux 5.4 has this method, of those that this tree uses: commands of the struct form,
+ * and these. */
 static bool known_to_5_4(const struct ib_uverbs_ioctl_hdr *hdr)
 {
 	switch (hdr->object_id) {

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Loaded before a program's libraries: it asks for no RDMA reads when it connects. QEMU's adapter
- * does not tell how many it can take, which the kernel's driver reads as none, and librdmacm, whose
- * ever, refuses to ask for one; qperf asks for one whatever it measures.
- */
+/* Loaded before a program's libraries: connects without requesting RDMA reads. QEMU's adapter
+ * does not report how many it can take, and the kernel's driver takes that as none. Then every
+ * librdmacm refuses to request one, but qperf requests one whatever it measures. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <rdma/rdma_cma.h>

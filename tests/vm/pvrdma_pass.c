@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Loaded before QEMU's libraries. Its pvrdma device (7.2) has a thread that reads completions, and
- * frees what it has of each request after the guest can see it completed. Who destroys the queue
- * pair then, or its shared receive queue, frees the same in another thread, and the list it is on:
- * QEMU ends with "double free or corruption", or in a mutex that is no more. So whoever destroys a
- * queue waits here until the thread is through with what it has read. Not for ever: it may itself
- * wait for a lock that its waiter has.
- */
+/* Loaded before QEMU's libraries. QEMU's pvrdma device (7.2) has a thread that reads
+ * completions, and frees its data of each request after the guest can see the completion. If the
+ * guest then destroys the queue pair or its shared receive queue, another thread frees the same
+ * data and its list. QEMU ends with "double free or corruption", or in a destroyed mutex.
+ * Therefore a thread that destroys a queue waits here until the other thread has handled the
+ * completions that it has read. The wait is limited, because that thread may wait for a lock of
+ * the waiting one. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -93,8 +92,8 @@ PUBLIC int ibv_destroy_srq(struct ibv_srq *srq)
 	return r;
 }
 
-/* PVRDMA_SLOW: how many microseconds the thread sleeps before it frees anything, which makes the
- * mistake likely. */
+/* PVRDMA_SLOW: microseconds that the thread sleeps before it frees anything, which makes the
+ * failure likely. */
 PUBLIC void g_free(void *memory)
 {
 	static void (*real)(void *);

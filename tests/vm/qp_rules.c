@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The library's rules of a queue pair's transitions beside the kernel's: every pair of states of
- * every transport the device has, with the attributes required, and with each bit of the mask
- * flipped. The kernel is asked directly, and once more through ibv_modify_qp() with another queue
- * pair. Nothing it takes may be refused by the library, nor by what stands for the kernel's core
- * with a user-space device; and the rules that explain a refusal are the kernel's.
- */
+/* Compare the library's rules of a queue pair's transitions with the kernel's: every pair of
+ * states of every transport that the device has, with the required attributes, and with each bit
+ * of the mask flipped. The kernel is called directly, and again through ibv_modify_qp() with
+ * another queue pair. Neither the library nor its copy of the kernel's core rules may refuse a
+ * transition that the kernel accepts; and the rules that explain a refusal must be the kernel's. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +20,7 @@ static struct ibv_cq *cq;
 static union ibv_gid gid;
 static unsigned int tried, wrong;
 
-/* Values that are right in every state. */
+/* Return values that are valid in every state. */
 static struct ibv_qp_attr attr_good(enum ibv_qp_state next, enum ibv_qp_state cur)
 {
 	return (struct ibv_qp_attr){
@@ -55,7 +53,7 @@ static int kernel_modify(struct ibv_qp *qp, struct ibv_qp_attr *attr, uint32_t m
 
 static struct ibv_qp *qp_in(enum ibv_qp_type type, enum ibv_qp_state state)
 {
-	/* The way to each state from RESET. */
+	/* The states on the way from RESET to each state. */
 	static const enum ibv_qp_state way[QP_STATES][4] = {
 		[IBV_QPS_INIT] = { IBV_QPS_INIT },
 		[IBV_QPS_RTR] = { IBV_QPS_INIT, IBV_QPS_RTR },
@@ -89,7 +87,7 @@ static struct ibv_qp *qp_in(enum ibv_qp_type type, enum ibv_qp_state state)
 	return qp;
 }
 
-/* The send queue of a QP that was just told to drain may still do so: only SQD's own way. */
+/* Whether the send queue may still be draining after the move to SQD. Only SQD has this delay. */
 static bool is_draining(struct ibv_qp *qp)
 {
 	struct ibv_qp_init_attr init;
@@ -116,7 +114,7 @@ static void try_mask(enum ibv_qp_type type, enum ibv_qp_state cur, enum ibv_qp_s
 
 	wait_drained(qp);
 	wait_drained(other);
-	/* What modified it went past the library. */
+	/* The QP was modified without the library. */
 	qp->state = other->state = cur;
 	to_vqp(qp)->port_num = to_vqp(other)->port_num = cur == IBV_QPS_RESET ? 0 : 1;
 	core = verbs_check_modify_qp(to_vqp(qp), &in);
@@ -139,7 +137,7 @@ static void try_transition(enum ibv_qp_type type, enum ibv_qp_state cur, enum ib
 	uint32_t mask = qp_state_transition(type, cur, next).required | IBV_QP_STATE;
 
 	try_mask(type, cur, next, mask);
-	/* Alternate paths are refused for RoCE, whatever the state. */
+	/* Alternate paths are refused for RoCE, whatever the state is. */
 	for (int bit = 1; bit < MASK_BITS; bit++)
 		if (1u << bit != IBV_QP_ALT_PATH)
 			try_mask(type, cur, next, mask ^ (1u << bit));

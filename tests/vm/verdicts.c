@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What becomes of requests, right and wrong ones: a line each, "<request>: ok" or "<request>:
- * <errno>", and what was granted. The public API only, and nothing in a line that differs between
- * two runs, so that the outputs with two libraries on one kernel can be compared line by line
+ * Results of right and wrong requests: a line each, "<request>: ok" or "<request>: <errno>", and
+ * the granted values. It uses the public API only, and the lines do not differ between two runs,
+ * so that the outputs with two libraries on one kernel can be compared line by line
  * (compare-verdicts).
  *
  * usage: verdicts DEVICE PART
@@ -52,7 +52,7 @@ static struct ibv_context *device_open(const char *name)
 	return ctx;
 }
 
-/* The first GID that is a RoCE v2 one of IPv4; any else. */
+/* Choose the first RoCE v2 GID of IPv4, or else any. */
 static void gid_choose(void)
 {
 	for (int i = 0; i < b.port.gid_tbl_len && i < 32; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the files of the program verdicts share. */
+/* Shared by the files of the program verdicts. */
 #ifndef TESTS_VM_VERDICTS_H
 #define TESTS_VM_VERDICTS_H
 
@@ -24,12 +24,12 @@ extern struct bench {
 	char buf[1 << 16] __attribute__((aligned(4096)));
 } b;
 
-/* Ends the program. */
+/* End the program if a call failed. */
 void must(bool good, const char *what);
-/* The line of one request. */
+/* Print the line of one request. */
 __attribute__((format(printf, 2, 3))) void say(int error, const char *fmt, ...);
 
-/* Of the call that just returned this pointer. */
+/* The errno of a call that just returned this pointer. */
 #define ERROR_OF(pointer) ((pointer) ? 0 : errno)
 
 /* verdicts_objects.c */
@@ -39,7 +39,7 @@ void try_objects(void);
 /* verdicts_qp.c */
 void try_create_qp(void);
 void try_modify_qp(void);
-/* A pair of queue pairs connected to each other, in RTS. */
+/* Return a queue pair in @state; qp_connect() connects it to @dest. */
 struct ibv_qp *qp_in(enum ibv_qp_type type, enum ibv_qp_state state, struct ibv_srq *srq);
 void qp_connect(struct ibv_qp *qp, uint32_t dest);
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Work requests. What counts is whether the data went: a request that is refused at once and one
- * that ends in an error are told apart in the line, and compare-verdicts knows that neither is
- * accepted.
- */
+/* Work requests. The criterion is whether the data arrived. The lines distinguish a request that
+ * is refused at once from a request that ends in an error, and compare-verdicts counts both as
+ * refused. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -37,7 +35,8 @@ static void drain(void)
 		;
 }
 
-/* The status of the send request; -1 when it has not completed in the time that all others take. */
+/* Return the status of the send request, or -1 if it has not completed in the time that all
+ * others take. */
 static int send_status(void)
 {
 	struct ibv_wc wc;
@@ -69,7 +68,7 @@ static struct ibv_qp *qp_loop(enum ibv_qp_type type, struct ibv_qp_cap *ret_cap)
 	return qp;
 }
 
-/* What a request without a fault has. */
+/* Return a request without a fault. */
 static struct ibv_send_wr wr_good(struct ibv_qp *qp, enum ibv_wr_opcode opcode, struct ibv_ah *ah,
 				  struct ibv_sge *sge)
 {
@@ -96,7 +95,7 @@ static struct ibv_send_wr wr_good(struct ibv_qp *qp, enum ibv_wr_opcode opcode, 
 	return wr;
 }
 
-/* What differs from a good request, and from a good entry of it. */
+/* The difference from a good request, or from a good entry of it. */
 struct fault {
 	const char *name;
 	long value;
@@ -197,10 +196,8 @@ static const struct fault remote_faults[] = {
 	{ "remote", 1 << 20, make_remote },
 };
 
-/*
- * The queue pair's own long message ends in an error while its first packets arrive, and the next
- * one finds no receive any more: Linux 6.12's rxe reads at address 0 then, now and then.
- */
+/* The queue pair's own long message ends in an error while its first packets arrive, and the
+ * next message has no receive any more: then Linux 6.12's rxe sometimes reads at address 0. */
 static bool harms_kernel(enum ibv_qp_type type, const struct fault *fault)
 {
 	return type != IBV_QPT_UD && fault->make == make_length && fault->value >= 0x7fffffff;
@@ -228,7 +225,7 @@ static void try_send(void)
 	}
 }
 
-/* More than fit, one by one and in a list. */
+/* Post more requests than fit, one by one and in a list. */
 static void try_full(enum ibv_qp_type type)
 {
 	struct ibv_recv_wr recv[40], *bad_recv = NULL;
@@ -275,7 +272,7 @@ static void try_recv(enum ibv_qp_type type, struct ibv_srq *srq)
 	for (int i = 0; i < COUNT(nums); i++) {
 		struct ibv_qp *qp = qp_in(type, IBV_QPS_INIT, NULL);
 
-		/* Reads no entry: the list has fewer than such a number. */
+		/* Read no entry, because the list has fewer than this number. */
 		wr.num_sge = nums[i];
 		if (nums[i] >= 0)
 			say(ibv_post_recv(qp, &wr, &bad), "post_recv type %d num_sge %d", type,
@@ -292,7 +289,8 @@ static void try_recv(enum ibv_qp_type type, struct ibv_srq *srq)
 	ibv_destroy_ah(ah);
 }
 
-/* Of type 1: the kernel's device loses references to queue pairs with windows of type 2. */
+/* Bind a window of type 1, because the kernel's device loses references to queue pairs with
+ * windows of type 2. */
 static void bind_try(enum ibv_qp_type type, unsigned int access, uint64_t offset, uint64_t length,
 		     bool by_post)
 {

@@ -9,7 +9,7 @@
 #include "verdicts.h"
 
 #define STATES	  (IBV_QPS_ERR + 1)
-#define MASK_BITS 26 /* those of the API, and some that no one knows */
+#define MASK_BITS 26 /* those of the API, and some unknown ones */
 
 /* ---- creation ---- */
 
@@ -126,7 +126,7 @@ void try_create_qp(void)
 
 /* ---- states ---- */
 
-/* Values that are right in every state. */
+/* Return values that are valid in every state. */
 static struct ibv_qp_attr attr_good(enum ibv_qp_state next, enum ibv_qp_state cur)
 {
 	return (struct ibv_qp_attr){
@@ -169,7 +169,7 @@ static int mask_to(enum ibv_qp_type type, enum ibv_qp_state cur, enum ibv_qp_sta
 	return IBV_QP_STATE;
 }
 
-/* From RESET to it, each on its way. */
+/* The states on the way from RESET to each state. */
 static const enum ibv_qp_state way[STATES][4] = {
 	[IBV_QPS_INIT] = { IBV_QPS_INIT },
 	[IBV_QPS_RTR] = { IBV_QPS_INIT, IBV_QPS_RTR },
@@ -214,7 +214,8 @@ struct ibv_qp *qp_in(enum ibv_qp_type type, enum ibv_qp_state state, struct ibv_
 	return qp;
 }
 
-/* A send queue that was just told to drain may still do so: that is only SQD's own way. */
+/* Wait until the send queue is drained, which may take time after the move to SQD. Only SQD has
+ * this delay. */
 static void wait_drained(struct ibv_qp *qp)
 {
 	struct ibv_qp_init_attr init;
@@ -242,7 +243,8 @@ static void modify_try(enum ibv_qp_type type, enum ibv_qp_state cur, const char 
 	ibv_destroy_qp(qp);
 }
 
-/* The transitions there are, other than to leave; of the others qp_rules tries every mask. */
+/* Whether this is a transition other than to RESET and ERR; qp_rules tries every mask of the
+ * others. */
 static bool is_step(enum ibv_qp_state cur, enum ibv_qp_state next)
 {
 	return next >= IBV_QPS_INIT && next <= IBV_QPS_SQD &&
@@ -267,7 +269,7 @@ static void try_masks(enum ibv_qp_type type)
 	}
 }
 
-/* One member of good attributes at a time. */
+/* Change one member of good attributes at a time. */
 #define VALUES(type, cur, next, extra, member, ...)                                             \
 	do {                                                                                    \
 		const long values[] = { __VA_ARGS__ };                                          \
