@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * rdma_cma_abi.h says of /dev/infiniband/rdma_cm what the kernel's header says. Checked by
- * compiling.
- */
+/* Check by compiling that rdma_cma_abi.h and the kernel's header describe the same interface of
+ * /dev/infiniband/rdma_cm. */
 #include <stddef.h>
 
 #include <rdma/rdma_cma_abi.h>
@@ -10,7 +8,8 @@
 
 #define HEADER sizeof(struct rdma_ucm_cmd_hdr)
 
-/* A command is the header and the kernel's struct; @member stands where the kernel reads it. */
+/* A command is the header and the kernel's struct; @member is at the place where the kernel
+ * reads it. */
 #define COMMAND(number, name, member)                                                             \
 	_Static_assert((int)UCMA_CMD_##number == (int)RDMA_USER_CM_CMD_##number, #number);        \
 	_Static_assert(sizeof(struct ucma_abi_##name) == HEADER + sizeof(struct rdma_ucm_##name), \
@@ -56,7 +55,7 @@ ANSWER(conn_param, valid);
 ANSWER(ece, attr_mod);
 ANSWER(event_resp, ece);
 
-/* The kernel's have no padding at the end, where programs of 32 bits need it. */
+/* The kernel's structs have no padding at the end, which 32-bit programs need. */
 _Static_assert(sizeof(struct ucma_abi_ud_param) == sizeof(struct rdma_ucm_ud_param) + 4, "");
 _Static_assert(offsetof(struct ucma_abi_ud_param, private_data_len) ==
 		       offsetof(struct rdma_ucm_ud_param, private_data_len),

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * The layout of what came after version 44, as the releases that brought it have it: compiling is
- * the test. Slots of a context are measured from its public part, as programs do it.
- */
+/* The layout of additions after version 44, as in the releases that added them: compiling is the
+ * test. Slots of a context are measured from its public part, as programs do. */
 #include <infiniband/verbs.h>
 
 #define SLOT(member, pointers)                                                   \

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A doorbell and a look at a completion, for `order`, which reads what compilers make of them. */
+/* A doorbell and the check of a completion. The script `order` reads the compilers' output for
+ * them. */
 #include "providers/kit/barrier.h"
 #include "providers/kit/mmio.h"
 

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A faulty library in front of the right one, by LD_PRELOAD: FAULTY names the fault, so that each
- * rule can be seen to be broken. Faults of completions and posts stand in the slots of the context,
- * others in functions.
- */
+/* An LD_PRELOAD library with faults in front of the real one: FAULTY names the fault, so that
+ * each rule can be shown to fail. Faults of completions and posts are in the slots of the
+ * context, others in functions. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>

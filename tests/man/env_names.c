@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Prints the name of every environment variable the project reads. */
+/* Print the name of every environment variable that the project reads. */
 #include <stdio.h>
 
 #include "util/env.h"

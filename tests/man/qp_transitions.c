@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Prints what ibv_modify_qp() accepts, as the library checks it: a line for each transition with
- * the attributes it requires and those it allows, as masks. Going to RESET and ERR takes none and
- * is left out.
- */
+/* Print the attributes that the library checks in ibv_modify_qp(): a line for each transition
+ * with the required and the allowed attributes, as masks. Transitions to RESET and ERR have none
+ * and are left out. */
 #include <stdio.h>
 
 #include "libibverbs/qp.h"
@@ -19,7 +17,7 @@ static const struct {
 
 static const char *const states[] = { "RESET", "INIT", "RTR", "RTS", "SQD", "SQE", "ERR" };
 
-/* The table's optional attributes, without those that are refused for what they imply. */
+/* Return the table's optional attributes, without those that other rules refuse. */
 static uint32_t allowed(enum ibv_qp_type type, enum ibv_qp_state cur, enum ibv_qp_state next,
 			const struct qp_transition *t)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * What libnl, built with glibc, asks of a C library and musl does not have: printing with a check
- * of what the caller knows about the buffer. With these it works in programs built with musl.
- */
+/* Functions that libnl, built with glibc, needs and musl does not have: printing with a check of
+ * the buffer's size. With these functions libnl works in programs built with musl. */
 #include <stdarg.h>
 #include <stdio.h>
 

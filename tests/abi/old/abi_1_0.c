@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * A program linked with libibverbs 1.0, before 2007: its functions are the IBVERBS_1.0 versions and
- * its objects have the shapes of then. It sends itself a datagram, writes, adds atomically and
- * takes receives from a shared queue.
- */
+/* A program linked with libibverbs 1.0, before 2007: its functions are the IBVERBS_1.0 versions
+ * and its objects have the layouts of that time. It sends itself a datagram, writes, adds
+ * atomically and takes receives from a shared queue. */
 #include "old.h"
 
 #undef ibv_query_port
 #undef ibv_reg_mr
 
-/* ---- libibverbs 1.0: what the program knows of each object */
+/* ---- libibverbs 1.0: the members of each object that the program knows */
 
 struct old_device;
 struct old_ah;
@@ -268,7 +266,7 @@ static void ud_to_rts(struct old_qp *qp)
 	EXPECT(old_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN) == 0);
 }
 
-/* Connected to itself. */
+/* Connect the queue pair to itself. */
 static void rc_to_rts(struct old_qp *qp)
 {
 	struct ibv_qp_attr attr = {
@@ -372,7 +370,7 @@ static void write_and_add(struct old_qp *qp)
 	EXPECT(memory.before == 40 && memory.number == 42);
 }
 
-/* The first bad request of a list is named, and those before it are posted. */
+/* The first bad request of a list is returned, and those before it are posted. */
 static void name_bad_request(struct old_qp *qp, struct old_srq *srq)
 {
 	struct ibv_sge in = piece(memory.in, sizeof(memory.in));
@@ -394,7 +392,7 @@ static void name_bad_request(struct old_qp *qp, struct old_srq *srq)
 	EXPECT(!strcmp(memory.in, "shared"));
 }
 
-/* The last receive taken raises the limit event of the shared queue. */
+/* The last receive that is taken raises the limit event of the shared queue. */
 static void limit_event(struct old_qp *qp, struct old_srq *srq)
 {
 	struct ibv_sge in = piece(memory.in, sizeof(memory.in));

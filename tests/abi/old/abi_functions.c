@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Names that are macros today were functions when many programs were built, and still are for those
- * that look them up while running. They are there under the versions of then, and do what the
- * macros do.
- */
+/* Names that are macros today were functions when many programs were built, and still are for
+ * programs that look them up at run time. They exist under their old versions and have the
+ * effect of the macros. */
 #include <dlfcn.h>
 #include "old.h"
 
@@ -53,7 +51,7 @@ int main(void)
 				      access | IBV_ACCESS_RELAXED_ORDERING),
 		     pd);
 
-	/* The function knows nothing of optional flags and leaves the rest of the mask alone. */
+	/* The function does not know optional flags, and passes the rest of the mask on. */
 	mr = ibv_reg_mr(pd, memory, sizeof(memory), IBV_ACCESS_REMOTE_WRITE);
 	EXPECT(!mr && errno == EINVAL);
 

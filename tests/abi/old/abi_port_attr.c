@@ -15,7 +15,7 @@ union port_buffer {
 	unsigned char bytes[512];
 };
 
-/* As the macro of a program does it that knows @length bytes. */
+/* Query as the macro does in a program that knows @length bytes. */
 static void query_with_length(struct ibv_context *context, union port_buffer *buffer, size_t length)
 {
 	struct verbs_context *vctx = verbs_get_ctx_op(context, query_port);

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/*
- * Structs of the API that have grown, in the lengths they had. Each ends where the memory ends: the
- * next page may be neither read nor written, so neither what a program never had nor its neighbour
- * is touched. (abi_port_attr.c: struct ibv_port_attr.)
- */
+/* Structs of the API that have grown, in their former lengths. Each ends at an inaccessible
+ * page, so that an access to a member that the program does not have, or to its neighbour,
+ * faults. (abi_port_attr.c: struct ibv_port_attr.) */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,7 +15,7 @@ static struct ibv_cq *cq;
 static long page;
 static char *end; /* of the memory */
 
-/* A struct of @length bytes at the very end; its first @known bytes are @from's. */
+/* Put a struct of @length bytes at the very end; its first @known bytes come from @from. */
 static void *at_end(size_t length, const void *from, size_t known)
 {
 	canary_set(end - page, page);
@@ -37,7 +35,7 @@ static struct ibv_qp *qp_create(enum ibv_qp_type type)
 	return ibv_create_qp(pd, &init);
 }
 
-/* 136 bytes until rate_limit came, in 2016: the function has been the same since 2006. */
+/* 136 bytes until rate_limit was added in 2016: the function has been the same since 2006. */
 static void qp_attr(void)
 {
 	const size_t old = offsetof(struct ibv_qp_attr, rate_limit);
@@ -69,7 +67,7 @@ static void qp_attr(void)
 	EXPECT(ibv_destroy_qp(qp) == 0);
 }
 
-/* Told by its length; from the first one with ibv_device_attr in front on. */
+/* The length tells the members; the first length has only ibv_device_attr in front. */
 static void device_attr_ex(void)
 {
 	struct verbs_context *vctx = verbs_get_ctx_op(context, query_device_ex);
@@ -86,10 +84,9 @@ static void device_attr_ex(void)
 	}
 }
 
-/*
- * The library is told by comp_mask what of these a program has. The headers' inline functions call
- * it for what ibv_create_qp() and ibv_create_srq() have not; here it always is.
- */
+/* comp_mask tells the library which members a program has. The headers' inline functions call
+ * the library for members that ibv_create_qp() and ibv_create_srq() do not have; here it is
+ * always called. */
 static void qp_init_attr_ex(void)
 {
 	static const struct {
@@ -147,7 +144,7 @@ static void cq_init_attr_ex(void)
 	}
 }
 
-/* Before a program's own allocators. */
+/* The length before a program's own allocators. */
 static void parent_domain_init_attr(void)
 {
 	const size_t old = offsetof(struct ibv_parent_domain_init_attr, alloc);
@@ -227,8 +224,8 @@ static void connect_to_itself(struct ibv_qp *qp)
 				     IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC) == 0);
 }
 
-/* Ended with the union of rdma, atomic and ud before XRC, windows and TSO came, in 2013 and 2015.
- */
+/* The struct ended with the union of rdma, atomic and ud before XRC, windows and TSO were added
+ * in 2013 and 2015. */
 static void send_wr(void)
 {
 	static const enum ibv_wr_opcode opcodes[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the programs of this folder share. They use the public API only. */
+/* Shared by the programs of this folder. They use the public API only. */
 #ifndef TESTS_ABI_OLD_H
 #define TESTS_ABI_OLD_H
 
@@ -52,7 +52,7 @@ static inline void canary_set(void *buffer, size_t size)
 	memset(buffer, CANARY, size);
 }
 
-/* Is everything from @from to @to untouched? */
+/* Whether everything from @from to @to is unchanged. */
 static inline int canary_lives(const void *buffer, size_t from, size_t to)
 {
 	const unsigned char *bytes = buffer;
