@@ -7,7 +7,7 @@
 #include "tests/lib/rt_cm.h"
 
 enum {
-	CLIENT_QPN = 0x123456, /* of nobody: only names */
+	CLIENT_QPN = 0x123456, /* no such QP exists */
 	SERVER_QPN = 0x654321,
 	NO_ECE = 35, /* the reason of rdma_reject_ece() */
 	REJECT_DATA = 148,

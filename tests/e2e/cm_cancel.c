@@ -17,7 +17,7 @@ enum {
  * objects that exist then. */
 struct scene {
 	struct rdma_event_channel *channel, *other;
-	struct sockaddr_storage address; /* of nobody who listens */
+	struct sockaddr_storage address; /* without a listener */
 	struct rdma_cm_id *id;
 	struct rdma_cm_event *event;
 	bool returned;

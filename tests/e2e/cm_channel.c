@@ -391,7 +391,7 @@ static void unread(void)
 struct connected {
 	struct rdma_event_channel *clients, *servers;
 	struct rdma_cm_id *listener, *client, *server;
-	struct sockaddr_storage address; /* of nobody who listens */
+	struct sockaddr_storage address; /* without a listener */
 };
 
 static struct connected connect_both(void)

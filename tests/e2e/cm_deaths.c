@@ -16,7 +16,7 @@ enum step {
 	STEP_OVER,  /* and it confirmed that */
 };
 
-enum { /* of nobody: only names */
+enum { /* no such QPs exist */
 	CLIENT_QPN = 0x123456,
 };
 

@@ -7,7 +7,7 @@
 #include "tests/lib/rt_cm.h"
 
 enum {
-	CLIENT_QPN = 0x123456, /* of nobody */
+	CLIENT_QPN = 0x123456, /* no such QP exists */
 	SERVER_QPN = 0x654321,
 };
 

@@ -94,7 +94,7 @@ static void forgets(void)
 	EXPECT(&pair.a, 2, IBV_WC_RDMA_WRITE);
 	CHECK(all_are(pair.b.buf.p, 5000, 0));
 	CHECK_OK(ibv_dereg_mr(null));
-	/* Its key becomes invalid with the region. */
+	/* The region's key becomes invalid with the region. */
 	POST(&pair.a, &write);
 	EXPECT_STATUS(&pair.a, 2, IBV_WC_LOC_PROT_ERR);
 	rt_pair_close(&pair);

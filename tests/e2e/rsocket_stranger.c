@@ -315,7 +315,6 @@ static void another_queue_pair(void)
 	peer_close(&p);
 }
 
-/* Wrong messages by UDP are dropped, and the next right one is served. */
 /* Send a datagram by UDP that exceeds a packet of RDMA. */
 static void long_by_udp(void)
 {
@@ -332,6 +331,7 @@ static void long_by_udp(void)
 	peer_close(&p);
 }
 
+/* Wrong messages by UDP are dropped, and the next right one is served. */
 static void rude_udp(void)
 {
 	struct peer p = peer_open();

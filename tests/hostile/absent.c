@@ -251,7 +251,7 @@ static void situation_run(const struct situation *s)
 	if (s->how != FULL)
 		atomic_store(&world->away, 1);
 	while (!atomic_load(&world->served)) {
-		CHECK_INT(waitpid(-1, &status, WNOHANG), 0); /* nobody failed */
+		CHECK_INT(waitpid(-1, &status, WNOHANG), 0); /* no process has failed */
 		usleep(1000);
 	}
 	if (s->how != OWN_WAY)

@@ -13,7 +13,7 @@
 enum {
 	PORT = 7420,
 	RESOLVE_MS = 60000,
-	QPN = 0x123456,	    /* of nobody: only names; each connection has its own */
+	QPN = 0x123456,	    /* no such QP exists; each connection has its own */
 	POLLS = 20,	    /* between two looks for an event */
 	WARM_POLLS = 20000, /* until the device's thread leaves packets to the poller */
 	CONNECTIONS = 300,

@@ -21,11 +21,11 @@
 enum {
 	PORT = 7500,
 	RESOLVE_MS = 60000,
-	CLIENT_QPN = 0x123456, /* of nobody: only names */
+	CLIENT_QPN = 0x123456, /* no such QP exists */
 	SERVER_QPN = 0x654321,
 	STALE = 65536, /* requests, each for another queue pair */
 	STALE_FROM = CLIENT_QPN - 100,
-	EARLY = 2000,	/* for a port where nobody listens */
+	EARLY = 2000,	/* for a port without a listener */
 	FOREIGN = 1000, /* of each kind */
 	HALF_OPEN_MAX = 21846,
 	BURST = 32, /* between two pauses */

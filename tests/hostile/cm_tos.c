@@ -17,11 +17,11 @@
 
 enum {
 	PORT = 7500,
-	STRANGE_PORT, /* nobody listens there */
+	STRANGE_PORT, /* has no listener */
 	TOS = 0x68,
 	OTHER_TOS = 0x20,
 	RESOLVE_MS = 60000,
-	CLIENT_QPN = 0x123456, /* of nobody: only names */
+	CLIENT_QPN = 0x123456, /* no such QP exists */
 	SERVER_QPN = 0x654321,
 	UD_SEND_ONLY = 0x64,
 	UDP_PORT = 4791,

@@ -74,7 +74,7 @@ struct cell {
 	enum fate fate;
 };
 
-/* Of this case; set before the worker is forked. */
+/* The present case, set before the worker is forked. */
 static const struct cell *cell;
 
 /* Words between the two processes. */

@@ -23,7 +23,7 @@
 enum {
 	PORT = 7600,
 	RESOLVE_MS = 60000,
-	VICTIM_QPN = 0x123456, /* of nobody: only names */
+	VICTIM_QPN = 0x123456, /* no such QP exists */
 	PEER_QPN = 0x654321,
 	PEER_ID = 0x1000, /* of its first connection */
 	MANY = 300,

@@ -133,7 +133,7 @@ static void send_and_wait(int socket)
 	side_end(&side);
 }
 
-/* Close a second context, so that only the first one's objects go. */
+/* Close the context while a second one is open, so that only the first one's objects go. */
 static void close_and_stay(int socket)
 {
 	struct rt_side side = side_connected(socket, NULL);

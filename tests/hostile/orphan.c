@@ -15,7 +15,7 @@ enum {
 	PORT = 7400,
 	PORT_NEIGHBOUR,
 	RESOLVE_MS = 60000,
-	QPN = 0x123456, /* of nobody: only names */
+	QPN = 0x123456, /* no such QP exists */
 	LIVES = 1,	/* seconds of a connection before one end is killed */
 };
 
@@ -149,7 +149,7 @@ static void outlive(bool server_dies, bool others_live, bool guarded)
 		rt_child_kill(&other);
 }
 
-/* --- nobody at all --- */
+/* --- a host without any listener --- */
 
 static void nobody(int socket, int arg)
 {

@@ -29,7 +29,7 @@ enum {
 	REJECT_DATA = 148,
 	UD_REQUEST_DATA = 180,
 	UD_REPLY_DATA = 136,
-	CLIENT_QPN = 0x123456, /* of nobody: only names */
+	CLIENT_QPN = 0x123456, /* no such QP exists */
 	LOST_QPN = 0x222222,
 	DOOMED_QPN = 0x333333,
 	SERVER_QPN = 0x654321,

@@ -188,7 +188,7 @@ static void case_fallback_duplicates(void)
 	syscall(SYS_close, listener);
 }
 
-/* Connect in vain until a server listens. The socket is bound and polled meanwhile. */
+/* Connect and be refused until a server listens. The socket is bound and polled meanwhile. */
 static void connect_until(bool server_is_tcp)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, 0), copy = dup(fd), poller = epoll_create1(0), other;

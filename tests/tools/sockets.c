@@ -731,7 +731,7 @@ static void case_epoll(void)
 	CHECK(expect(e.a, "x"));
 	CHECK(events_of(epoll, 0) == 0);
 	CHECK(events_of(outer, 0) == 0);
-	/* It wakes again. */
+	/* A second byte wakes the outer epoll again. */
 	CHECK(say(e.b, "y"));
 	CHECK(events_of(outer, 10000) == EPOLLIN);
 	CHECK(events_of(epoll, 0) == EPOLLIN);
@@ -1799,7 +1799,6 @@ static void case_fork_after_accept(void)
 	close(e.listener);
 }
 
-/* Workers that accept from their parent's listener, each in an epoll. */
 /* Set options, which concern the library's own thread. */
 static void *options_set(void *arg)
 {
@@ -1835,6 +1834,7 @@ static void case_fork_while_busy(void)
 	ends_close(&e);
 }
 
+/* Workers accept from their parent's listener, each with an epoll. */
 static void case_fork_workers(void)
 {
 	struct sockaddr_in address, name;

@@ -4,7 +4,7 @@
 
 static int result;
 
-/* What the operations got. */
+/* Arguments of the operations. */
 static struct {
 	const struct ibv_counter_attach_attr *attr;
 	const struct ibv_flow *flow;

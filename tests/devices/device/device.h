@@ -74,7 +74,7 @@ struct work {
 	struct ibv_sge sge[WORK_SGES];
 	uint8_t data[WORK_INLINE];
 	struct ibv_ah_attr address; /* datagrams */
-	/* Of a DC initiator, beside the address. */
+	/* For a request of a DC initiator, in addition to the address. */
 	struct {
 		uint64_t key;
 		uint32_t target;

@@ -26,7 +26,7 @@ enum {
 	UNKNOWN_AH = 0xffff,
 };
 
-/* What is mapped at an offset: the kind in bits 32 and up, the object below. */
+/* The meaning of a mapping's offset: the kind in bits 32 and up, the object below. */
 enum kind {
 	MAP_CQ = 1,
 	MAP_CQ_DOORBELL,

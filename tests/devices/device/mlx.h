@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the devices mlx4 and mlx5 have in common: rings of completions, and numbers of opcodes. */
+/* Shared by the devices mlx4 and mlx5: rings of completions, and numbers of opcodes. */
 #ifndef DEVICES_MLX_H
 #define DEVICES_MLX_H
 

@@ -762,5 +762,5 @@ static unsigned ignored(const char *region, size_t offset)
 const struct device device_mlx5 = { .name = "mlx5", COMMON };
 /* A kernel whose doorbell registers are objects. */
 const struct device device_mlx5_dynamic = { .name = "mlx5-dynamic", COMMON };
-/* One that has, in a trace, what all do in run mode. */
+/* A device with all capabilities in traces too, as all have them in run mode. */
 const struct device device_mlx5_full = { .name = "mlx5-full", COMMON };

@@ -36,7 +36,7 @@ struct devx {
 int firmware_general(struct firmware *f);
 int firmware_create(struct object *object, struct firmware *f);
 int firmware_destroy(struct object *object);
-/* Of any object, of verbs too. */
+/* For any object, including those of verbs. */
 int firmware_query(struct object *object, struct firmware *f);
 int firmware_modify(struct object *object, struct firmware *f);
 

@@ -233,7 +233,7 @@ static int create_qp(struct object *object, struct firmware *f)
 	return 0;
 }
 
-/* It can be reached at once. */
+/* Create a DC target, which can receive at once. */
 static int create_dct(struct object *object, struct firmware *f)
 {
 	struct object *qp = object_new(OBJECT_QP);

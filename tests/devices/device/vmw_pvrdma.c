@@ -277,7 +277,7 @@ static int read_address(const uint8_t *at, struct work *work)
 	return 0;
 }
 
-/* What lies between the header's first words and the list. */
+/* Read the part between the header's first words and the list. */
 static int read_body(const struct object *qp, const uint8_t *slot, struct work *work)
 {
 	const uint8_t *body = slot + 32;

@@ -17,7 +17,7 @@ enum {
 	RESEND_MS = 50,
 	TRIES = 60,
 	CONTROL_QKEY = 0x0dc0dc,
-	SILENT = 1 << 24, /* in a wr_id: nobody is told when it has succeeded */
+	SILENT = 1 << 24, /* in a wr_id: a success is not reported */
 };
 
 enum message_kind {

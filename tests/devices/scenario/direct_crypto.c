@@ -51,7 +51,7 @@ static struct mlx5dv_crypto_attr cipher(struct mlx5dv_dek *dek)
 	return attr;
 }
 
-/* One request; entries of 0: the layout stays. The cipher first, or last, or not at all. */
+/* Post one request. @entries 0 keeps the layout. @a NULL: no cipher; @first: before the layout. */
 static int describe(struct script *s, struct mlx5dv_mkey *mkey, const struct mlx5dv_crypto_attr *a,
 		    unsigned entries, bool first)
 {

@@ -57,7 +57,7 @@ static void prefetch(struct script *s)
 	     "advise");
 }
 
-/* Its queue pair has the thread domain's register. */
+/* A queue pair in the parent domain uses the thread domain's register. */
 static void domains(struct script *s)
 {
 	static const struct ibv_qp_cap cap = { 4, 4, 1, 1, 0 };

@@ -62,7 +62,7 @@ static void show_wq(struct ibv_wq *wq, void *doorbells)
 	     out.wq_id);
 }
 
-/* As a program of DPDK's does: 64 bits at the place of the kind of queue. */
+/* Ring as DPDK does: 64 bits at the offset of the kind of queue. */
 static void ring(void *doorbells, size_t offset, uint64_t value)
 {
 	step("doorbell");

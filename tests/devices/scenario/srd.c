@@ -6,7 +6,7 @@
 #include <dlfcn.h>
 #include <infiniband/efadv.h>
 
-/* As much of the attributes as all releases know. */
+/* Bytes of the attributes that all releases know. */
 #define ATTR_SIZE 16
 
 static void create(struct script *s)

@@ -87,7 +87,7 @@ static void put_node(struct answer *answer)
 	put_32(answer, RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID, device->driver_id);
 }
 
-/* What a request that asks for it ends with. */
+/* Append the acknowledgement that the request asks for. */
 static void acknowledge(struct answer *answer, const struct nlmsghdr *request)
 {
 	const struct nlmsgerr none = { .msg = *request };

@@ -271,7 +271,7 @@ int handle_attach_mcast(struct command *c)
 	return mcast(c->in, true);
 }
 
-/* Its request has the same layout. */
+/* The request of a detach has the layout of an attach. */
 int handle_detach_mcast(struct command *c)
 {
 	return mcast(c->in, false);

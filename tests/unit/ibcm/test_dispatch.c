@@ -17,7 +17,7 @@ enum {
 	OTHERS = 2000,
 	SECONDS_MAX = 60,
 	IDS = 1 << 16,		    /* communication ids there are */
-	LATER_PORT = HOST_PORT + 1, /* nobody listens there yet */
+	LATER_PORT = HOST_PORT + 1, /* has no listener yet */
 	PARKED_MAX = 256,
 	PARKED_OF_HOST = 16,
 };
@@ -343,7 +343,7 @@ static void test_flood_leaves_a_place_for_others(void **state)
 	assert_int_equal(listener->waiting, BACKLOG + 1);
 }
 
-/* --- nobody listens yet --- */
+/* --- requests before there is a listener --- */
 
 static struct ibcm_mad early_req(const union ibv_gid *from, uint32_t id)
 {

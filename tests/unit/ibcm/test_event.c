@@ -141,7 +141,7 @@ static void test_moved_in_a_storm(void **state)
 	ibcm_close_channel(&to);
 }
 
-/* --- requests that nobody read, and that their clients withdraw --- */
+/* --- unread requests that their clients withdraw --- */
 
 static struct ibcm_id *child_of_table;
 

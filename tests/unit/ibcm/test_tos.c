@@ -8,7 +8,7 @@ enum {
 	ID = 0x22000001,
 	QPN = 0x000111,
 	BACKLOG = 64,
-	STRANGE_PORT = HOST_PORT + 1, /* nobody listens there */
+	STRANGE_PORT = HOST_PORT + 1, /* has no listener */
 };
 #define SECOND 1000000000ull
 

@@ -83,21 +83,22 @@ static void runtime_pass(const struct runtime *rt, int sig, siginfo_t *info, voi
 		_exit(9); /* its crash report */
 }
 
-/* As Go's handler: all signals blocked, faults outside of its code go to the previous handler. */
+/* A handler like Go's: all signals blocked, faults outside of its code go to the previous handler.
+ */
 static void first_handler(int sig, siginfo_t *info, void *context)
 {
 	if (!runtime_mends(&first, info))
 		runtime_pass(&first, sig, info, context);
 }
 
-/* As a JVM's handler with its chaining library: its own signals may interrupt it. */
+/* A handler like a JVM's with its chaining library: its own signals may interrupt it. */
 static void second_handler(int sig, siginfo_t *info, void *context)
 {
 	if (!runtime_mends(&second, info))
 		runtime_pass(&second, sig, info, context);
 }
 
-/* As a JVM's handler without that library: an unknown fault ends the process. */
+/* A handler like a JVM's without that library: an unknown fault ends the process. */
 static void alone_handler(int sig, siginfo_t *info, void *context)
 {
 	if (!runtime_mends(&first, info))

@@ -673,7 +673,7 @@ static void test_placed_from(void **state)
 	for (uint32_t i = 0; i < REF_MAX; i++)
 		bytes[i] = i * 7;
 	assert_true(post_from(sim, 0, 0, 0, bytes, REF_MAX, 5000));
-	memset(bytes, 0xaa, 8); /* they are the program's again */
+	memset(bytes, 0xaa, 8); /* the program may reuse them */
 	assert_true(post_from(sim, 0, 0, 0, bytes, REF_MAX, 5000 + REF_MAX));
 	assert_int_equal(sim->placed, 2);
 	assert_int_equal(sim->buf[0][100], 0);

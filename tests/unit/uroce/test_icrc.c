@@ -194,7 +194,8 @@ static void test_unseen_id(void **state)
 static void test_unseen_df(void **state)
 {
 	static const uint8_t packet[BTH_LEN + 8 + ICRC_LEN] = { 0x64, 0, 0xff, 0xff, 0, 1, 2, 3 };
-	/* Of 192.0.2.1:4791 to 192.0.2.2:4791, identification 0x1234, DF clear; by Python's zlib.
+	/* The CRC for 192.0.2.1:4791 to 192.0.2.2:4791, identification 0x1234, DF clear; by
+	 * Python's zlib.
 	 */
 	const uint32_t crc = htole32(0x8e78f5d6);
 	union uroce_address from = { .in = { .sin_family = AF_INET,

@@ -38,7 +38,7 @@ static int group_setup(void **state)
 	if (uroce_keys_new(&t.host.engine.keys) < 0)
 		return -1;
 	t.host.here = &here;
-	t.host.paths.udp_only = true; /* nobody to share with */
+	t.host.paths.udp_only = true; /* no process shares memory */
 	t.dev.host = &t.host;
 	t.ctx.dev = &t.dev;
 	snprintf(t.device.name, sizeof(t.device.name), "test");

@@ -382,7 +382,7 @@ static void test_traffic_class(void **state)
 	expect_class(0x88 | ECN_ECT0);
 }
 
-/* The same by a flow's socket, which is set up only once. */
+/* The same on a flow's socket, whose default class is ECT(0). */
 static void test_traffic_class_flow(void **state)
 {
 	setsockopt(wire, IPPROTO_IP, IP_RECVTOS, &(int){ 1 }, sizeof(int));
@@ -1036,7 +1036,7 @@ static void test_receive_flow_places(void **state)
 	}
 	for (int i = 0; i < UDP_RX_FLOWS; i++)
 		assert_int_equal(uroce_address_port(&flows[i].from), uroce_address_port(&from[i]));
-	udp()->rx_flows[silent].pace.idle = 2000; /* polls in vain */
+	udp()->rx_flows[silent].pace.idle = 2000; /* polls without a packet */
 	for (int n = 100; n < 200; n++)
 		flow_send(fds[UDP_RX_FLOWS], &from[UDP_RX_FLOWS], n, 0);
 	for (int i = 0; i < UDP_RX_FLOWS; i++)

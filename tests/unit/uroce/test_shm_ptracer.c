@@ -64,7 +64,7 @@ static void test_wider(void **state)
 
 static void test_not_the_world(void **state)
 {
-	assert_int_equal(choose(13, 21), 13); /* nobody but init */
+	assert_int_equal(choose(13, 21), 13); /* init is the only common ancestor */
 	assert_int_equal(choose(21, 22), 21); /* their launcher is in another session */
 	assert_int_equal(choose(21, 13), 21);
 	assert_int_equal(choose(13, 99), 13); /* ended meanwhile */

@@ -169,7 +169,7 @@ static void test_limit(void **state)
 	expect(qp, 4);
 	assert_int_equal(fixture_event(), IBV_EVENT_SRQ_LIMIT_REACHED);
 	srq->vsrq.srq.events_completed = 2;
-	/* an event nobody read goes with the queue */
+	/* an unread event goes with the queue */
 	assert_int_equal(modify(srq, IBV_SRQ_LIMIT, 0, 4), 0);
 	expect(qp, 5);
 	fixture_qp_free(qp);

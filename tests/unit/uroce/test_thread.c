@@ -85,7 +85,7 @@ static void test_flood(void **state)
 	atomic_store(&flood, atomic_load(&calls) > before);
 	close(conn);
 	uroce_host_put(host);
-	assert_true(atomic_load(&flood)); /* nobody had to end it */
+	assert_true(atomic_load(&flood)); /* the test did not have to end it */
 	atomic_store(&flood, false);
 }
 
