@@ -8,14 +8,14 @@ import re
 import subprocess
 import sys
 
-HEAD = "| rule | name | sentence | source |\n| --- | --- | --- | --- |\n"
+HEAD = "| rule | name | sentence and source |\n| --- | --- | --- |\n"
 
 
 def table(program):
     rows = []
     for line in subprocess.run([program, "--list"], check=True, capture_output=True, text=True).stdout.splitlines():
         number, name, sentence, source = re.fullmatch(r" *(\d+) +(\S+) +(.*?)  \[(.*)\]", line).groups()
-        rows.append(f"| {number} | {name} | {sentence} | {source} |\n")
+        rows.append(f"| {number} | {name} | {sentence} [{source}] |\n")
     return HEAD + "".join(rows)
 
 
