@@ -10,6 +10,14 @@ function(distribution_folder theirs ours)
   endif()
 endfunction()
 
+# folder_default(<name> <folder>): where nobody has set the option, it follows the folder that it is in. The cache would
+# keep its value when that one changes.
+macro(folder_default name folder)
+  if(NOT DEFINED ${name})
+    set(${name} ${folder})
+  endif()
+endmacro()
+
 # distribution_switch(<theirs> <ours> <value where theirs is on> <value where it is off>)
 function(distribution_switch theirs ours on off)
   if(DEFINED ${theirs} AND NOT DEFINED ${ours})
