@@ -5,6 +5,7 @@
 check_style.py prose TREE LIMITS    complain about each riddle (prose.py) of a place that has more than its limit
 check_style.py list TREE [PATH...]  print the riddles of these files or folders, or of the whole tree
 check_style.py commits TREE FIRST   complain about subjects of the commits after FIRST
+check_style.py readme FOLDER        complain about files of FOLDER without a line in its README.md, and lines without a file
 check_style.py subject              complain about the commit message on standard input
 check_style.py self-test            prove that each kind of mistake is found
 """
@@ -93,6 +94,19 @@ def commits_wrong(tree, first):
     return [f"{commit} {subject}: {why}" for commit, subject in rows for why in [subject_wrong(subject)] if why]
 
 
+def readme_wrong(files, text):
+    """The tables of a README name each file, and nothing else, in code spans of the first column."""
+    cells = [line.split("|")[1] for line in text.splitlines() if line.startswith("|")]
+    named = {name.rstrip("/") for cell in cells for name in re.findall(r"`([^`]+)`", cell)}
+    return ([f"README.md: no line for {name}" for name in sorted(files - named)]
+            + [f"README.md: there is no {name}" for name in sorted(named - files)])
+
+
+def folder_files(folder):
+    """Return the names of the files and folders in @folder."""
+    return {path.name for path in Path(folder).iterdir()} - {"README.md", "__pycache__"}
+
+
 RIDDLES = [
     "Who listens shows it to nobody.",
     "What of an entry is not plain goes there alone.",
@@ -133,6 +147,8 @@ def self_test():
     riddles = [("a/b/c.c", "1"), ("a/b/d.c", "2"), ("a/e.c", "3"), ("f.c", "4")]
     limits = limits_read("a/b 1 # of two\na 1\n. 0\n")
     wrong += [] if [w.split(":")[0] for w in prose_wrong(riddles, limits)] == ["1", "2", "a/b", "4", "."] else ["limits"]
+    readme = readme_wrong({"a", "b", "c"}, "| file | purpose |\n| `a`, `d/` | see `c` |\n")
+    wrong += [] if [line.split()[-1] for line in readme] == ["b", "c", "d"] else [f"readme: {readme}"]
     wrong += [f"taken: {s}" for s in BAD_SUBJECTS if not subject_wrong(s)]
     wrong += [f"refused: {s}: {subject_wrong(s)}" for s in GOOD_SUBJECTS if subject_wrong(s)]
     return wrong
@@ -147,6 +163,8 @@ def main(arguments):
         wrong = [line for _, line in tree_riddles(arguments[1], arguments[2:])]
     elif arguments[:1] == ["commits"] and len(arguments) == 3:
         wrong = commits_wrong(arguments[1], arguments[2])
+    elif arguments[:1] == ["readme"] and len(arguments) == 2:
+        wrong = readme_wrong(folder_files(arguments[1]), (Path(arguments[1]) / "README.md").read_text())
     elif arguments == ["subject"]:
         subject = sys.stdin.readline().rstrip("\n")
         why = subject_wrong(subject)
