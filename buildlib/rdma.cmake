@@ -254,12 +254,16 @@ function(rdma_native_test_of_users name program)
 endfunction()
 
 # rdma_unit_test(<name> SOURCES <files>... LIBS <targets>...): a cmocka program in tests/unit. The data-race sanitizer
-# needs only those that start threads: each of them has the word in its source.
+# needs only those that start threads: each of them has the word in its source. RDMA_UNIT_TESTS names those of a port.
 function(rdma_unit_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
   target_link_libraries(${name} PRIVATE ${arg_LIBS} PkgConfig::CMOCKA)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests/unit)
+  if(NOT name MATCHES "${RDMA_UNIT_TESTS}")
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    return()
+  endif()
   if(RDMA_SANITIZE STREQUAL thread)
     set(threads)
     foreach(source ${arg_SOURCES})
