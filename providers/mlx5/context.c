@@ -113,6 +113,7 @@ static int facts_read(struct mlx5_context *ctx)
 	}
 	ctx->atomics = attr.orig_attr.atomic_cap != IBV_ATOMIC_NONE;
 	ctx->raw_csum = attr.orig_attr.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM;
+	ctx->ud_csum = attr.orig_attr.device_cap_flags & IBV_DEVICE_UD_IP_CSUM;
 	for (unsigned int i = 0; i < min_of(attr.orig_attr.phys_port_cnt, MLX5_PORTS_KNOWN); i++) {
 		struct ibv_port_attr port;
 

@@ -115,6 +115,7 @@ struct mlx5_context {
 	bool single_threaded;	  /* MLX5_SINGLE_THREADED: registers have no locks */
 	bool atomics;
 	bool raw_csum; /* the adapter computes checksums of raw packets */
+	bool ud_csum;  /* and those of queue pairs with IBV_QP_CREATE_SOURCE_QPN */
 	uint8_t link_layer[MLX5_PORTS_KNOWN];
 	uint8_t port_flags[MLX5_PORTS_KNOWN];
 
@@ -259,11 +260,14 @@ struct mlx5_qp {
 	uint32_t sqn, tisn; /* of a raw packet queue pair */
 	uint32_t rqn, tirn; /* also of a queue pair that receives through a table */
 	uint64_t tir_icm_addr;
+	bool underlay; /* IBV_QP_CREATE_SOURCE_QPN: sends IPoIB packets as another queue pair */
+	bool split;    /* raw packets, or underlay: its rings are two objects of the adapter */
+	bool computes_csum;	/* the adapter computes the checksums of its packets */
 	bool reports_csum;	/* receive completions report correct checksums */
 	struct mlx5_pd *copies; /* domain with the memory that memcpy requests need; or NULL */
 	bool stops_at_sig_errors;
 	bool dct;	       /* a DC target: no rings; has a number from RTR on */
-	struct kit_buf sq_buf; /* of a raw packet queue pair, whose rings are separate */
+	struct kit_buf sq_buf; /* used if split */
 	__be32 *record;
 	__be32 withheld[2]; /* doorbell record in use until the adapter may take receives */
 	struct kit_buf buf;
@@ -465,6 +469,12 @@ struct mlx5_qp_size {
 /* @umr: requests may configure keys */
 int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool umr,
 		 struct mlx5_qp_size *ret_size);
+
+static inline bool mlx5_is_underlay(const struct ibv_qp_init_attr_ex *attr)
+{
+	return attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
+	       attr->create_flags & IBV_QP_CREATE_SOURCE_QPN;
+}
 
 /* send.c, wr.c, recv.c */
 int mlx5_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);

@@ -19,12 +19,12 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 			  attr->comp_mask & ~known, known);
 		return -EOPNOTSUPP;
 	}
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_CREATE_FLAGS &&
-	    attr->create_flags & IBV_QP_CREATE_SOURCE_QPN) {
+	if (mlx5_is_underlay(attr) &&
+	    (attr->qp_type != IBV_QPT_UD || attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)) {
 		verbs_err(
 			ctx,
-			"ibv_create_qp_ex: IBV_QP_CREATE_SOURCE_QPN is not supported: requests of such a queue pair have another form");
-		return -EOPNOTSUPP;
+			"ibv_create_qp_ex: IBV_QP_CREATE_SOURCE_QPN is supported for UD without IBV_QP_INIT_ATTR_SEND_OPS_FLAGS");
+		return attr->qp_type != IBV_QPT_UD ? -EINVAL : -EOPNOTSUPP;
 	}
 	if (dc)
 		return mlx5_wr_check(ctx, attr);
@@ -45,13 +45,8 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 	}
 }
 
-static bool is_raw(const struct mlx5_qp *qp)
-{
-	return qp->vqp.qp.qp_type == IBV_QPT_RAW_PACKET;
-}
-
-/* Allocate one buffer for both rings, receives first. The rings of raw packet queue pairs are two
- * objects of the adapter and have a buffer each. */
+/* Allocate one buffer for both rings, receives first. Rings that are two objects of the adapter
+ * have a buffer each. */
 static int memory_alloc(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 {
 	const struct kit_allocator *from = to_mctx(qp->vqp.qp.context)->records.allocator;
@@ -59,7 +54,7 @@ static int memory_alloc(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	struct verbs_pd *pd = to_vpd(qp->vqp.qp.pd);
 	int r;
 
-	if (!is_raw(qp))
+	if (!qp->split)
 		return kit_buf_alloc_in(&qp->buf, (size_t)size->rq_bytes + size->sq_bytes, from, pd,
 					memory);
 	r = kit_buf_alloc_in(&qp->buf, size->rq_bytes, from, pd, memory);
@@ -90,7 +85,7 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	qp->rq.wqe_sge = size->rq_max_sge;
 	qp->rq.max_sge = -1;
 	qp->sq.record = qp->record + MLX5_SND_DBR;
-	if (is_raw(qp)) {
+	if (qp->split) {
 		qp->rq.record = qp->withheld;
 		qp->sq.ring = size->sq_bytes ? qp->sq_buf.base : mlx5_no_queue;
 	} else {
@@ -220,7 +215,7 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 		.rq_wqe_shift = size->rq_shift,
 		.flags = mlx5_qp_flags(in),
 		.uidx = qp->uidx,
-		.sq_buf_addr = is_raw(qp) ? (uintptr_t)qp->sq_buf.base : 0,
+		.sq_buf_addr = qp->split ? (uintptr_t)qp->sq_buf.base : 0,
 		.ece_options = ece ? MLX5_ECE_ASK : 0,
 	};
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
@@ -249,11 +244,15 @@ static int qp_create(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 
 static void qp_link(struct mlx5_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 {
+	const struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
+
 	qp->send_cq = attr->send_cq ? to_mcq(attr->send_cq) : NULL;
 	qp->recv_cq = attr->recv_cq ? to_mcq(attr->recv_cq) : NULL;
 	qp->srq = attr->srq ? to_msrq(attr->srq) : NULL;
-	qp->reports_csum =
-		attr->qp_type == IBV_QPT_RAW_PACKET && to_mctx(qp->vqp.qp.context)->raw_csum;
+	qp->underlay = mlx5_is_underlay(attr);
+	qp->split = qp->underlay || attr->qp_type == IBV_QPT_RAW_PACKET;
+	qp->computes_csum = qp->underlay ? ctx->ud_csum : ctx->raw_csum;
+	qp->reports_csum = qp->split && qp->computes_csum;
 	qp->sq.signal = attr->sq_sig_all ? MLX5_WQE_CTRL_CQ_UPDATE : 0;
 }
 

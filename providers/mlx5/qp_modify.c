@@ -18,13 +18,14 @@ static void rings_reset(struct mlx5_qp *qp)
 	atomic_store_explicit(&qp->sq.tail, 0, memory_order_relaxed);
 	atomic_store_explicit(&qp->rq.tail, 0, memory_order_relaxed);
 	qp->record[MLX5_RCV_DBR] = qp->record[MLX5_SND_DBR] = 0;
-	if (qp->vqp.qp.qp_type == IBV_QPT_RAW_PACKET) {
+	if (qp->split) {
 		qp->withheld[MLX5_RCV_DBR] = 0;
 		qp->rq.record = qp->withheld;
 	}
 }
 
-/* Announce the receives. Before RTR the adapter would already fill buffers with raw packets. */
+/* Announce the receives. Before RTR the adapter would already fill the buffers of a separate ring.
+ */
 static void receives_tell(struct mlx5_qp *qp)
 {
 	spinlock_lock(&qp->rq.lock);
@@ -68,13 +69,13 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 	}
 	if (in->attr->qp_state == IBV_QPS_RESET)
 		rings_reset(qp);
-	if (in->attr->qp_state == IBV_QPS_RTR && vqp->qp.qp_type == IBV_QPT_RAW_PACKET)
+	if (in->attr->qp_state == IBV_QPS_RTR && qp->split)
 		receives_tell(qp);
 	mlx_gates_set(vqp, in->attr->qp_state, &qp->sq.max_sge, &qp->rq);
 	/* Requests with a special address segment are not plain. If the
 	 * program builds requests itself, each other request must clear the mark of such a
 	 * request in its slot. Plain requests do not. */
-	plain = qp->sq.max_sge > 0 && !qp->sq.raw &&
+	plain = qp->sq.max_sge > 0 && !qp->sq.raw && !qp->underlay &&
 		(qp->vqp.qp.qp_type == IBV_QPT_UD || !qp->sq.address_size);
 	qp->sq.plain = plain ? qp->sq.ops & MLX_PLAIN_OPS : 0;
 	return 0;

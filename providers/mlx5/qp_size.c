@@ -13,14 +13,18 @@ enum {
 	ADDRESS_UD = 48,
 	ADDRESS_XRC = 16,
 	ADDRESS_RAW = 32,
+	ADDRESS_UNDERLAY = ADDRESS_UD + 16 + ADDRESS_RAW,
 };
 
-static uint32_t address_size(enum ibv_qp_type type)
+static uint32_t address_size(const struct ibv_qp_init_attr_ex *attr)
 {
-	return type == IBV_QPT_UD || type == IBV_QPT_DRIVER ? ADDRESS_UD
-	       : type == IBV_QPT_XRC_SEND		    ? ADDRESS_XRC
-	       : type == IBV_QPT_RAW_PACKET		    ? ADDRESS_RAW
-							    : 0;
+	enum ibv_qp_type type = attr->qp_type;
+
+	return mlx5_is_underlay(attr)			      ? ADDRESS_UNDERLAY
+	       : type == IBV_QPT_UD || type == IBV_QPT_DRIVER ? ADDRESS_UD
+	       : type == IBV_QPT_XRC_SEND		      ? ADDRESS_XRC
+	       : type == IBV_QPT_RAW_PACKET		      ? ADDRESS_RAW
+							      : 0;
 }
 
 /* Return the bytes of the request header without the address. */
@@ -61,7 +65,7 @@ static uint32_t ops_possible(const struct mlx5_context *ctx, const struct ibv_qp
 	if (attr->qp_type == IBV_QPT_RAW_PACKET)
 		return OP(SEND) | (tso_header(attr) ? OP(TSO) : 0);
 	if (attr->qp_type == IBV_QPT_UD)
-		return ops;
+		return mlx5_is_underlay(attr) ? OP(SEND) : ops;
 	if (rc)
 		ops |= OP(SEND_WITH_INV);
 	if (head >= HEAD_RDMA)
@@ -83,7 +87,7 @@ static int refuse(struct mlx5_context *ctx, const char *what, uint64_t value, ui
 static int sq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool umr,
 		   struct mlx5_qp_size *size)
 {
-	uint32_t limit = ctx->info.max_sq_desc_sz, address = address_size(attr->qp_type);
+	uint32_t limit = ctx->info.max_sq_desc_sz, address = address_size(attr);
 	uint32_t head = head_size(attr, umr) + address;
 	uint32_t fixed = head + ROUND_UP(tso_header(attr), MLX_SEGMENT);
 	const struct ibv_qp_cap *cap = &attr->cap;

@@ -9,12 +9,18 @@ enum {
 	ETH_HEAD = 14, /* bytes of the segment before the bytes of the packet */
 	MIN_INLINE = 18,
 	MIN_TSO_HEADER = 14,
+	IPOIB_INLINE = 4, /* the header of IPoIB */
 };
 
-static uint32_t min_inline(const struct mlx5_qp *qp)
+/* Return the bytes of the packet that the adapter needs in the Ethernet segment. */
+static uint32_t min_inline(const struct mlx5_qp *qp, const struct mlx5_raw *raw)
 {
 	const struct mlx5_context *ctx = to_mctx(qp->vqp.qp.context);
 
+	if (qp->underlay)
+		return raw->inlined && raw->num_sge && raw->sges[0].length >= MIN_INLINE
+			       ? MIN_INLINE
+			       : IPOIB_INLINE;
 	return ctx->info.eth_min_inline == MLX5_USER_INLINE_MODE_NONE ? 0 : MIN_INLINE;
 }
 
@@ -112,12 +118,12 @@ enum kit_fault mlx5_wqe_raw(const struct mlx5_qp *qp, char *seg, const struct ml
 			    unsigned int *ret_ds)
 {
 	const struct mlx5_sq *sq = &qp->sq;
-	uint32_t length = raw->header ? raw->header_size : min_inline(qp);
+	uint32_t length = raw->header ? raw->header_size : min_inline(qp, raw);
 	uint32_t skip = raw->header ? 0 : length;
 	uint8_t first[MIN_INLINE];
 	enum kit_fault fault;
 
-	if (raw->csum && !to_mctx(qp->vqp.qp.context)->raw_csum)
+	if (raw->csum && !qp->computes_csum)
 		return KIT_FAULT_SEND_FLAGS;
 	if (raw->header) {
 		fault = tso_check(qp, raw);

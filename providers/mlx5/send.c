@@ -152,6 +152,10 @@ raw_build(const struct mlx5_qp *qp, const struct ibv_send_wr *wr, struct send_bu
 	unsigned int ds = 0;
 	enum kit_fault fault;
 
+	if (qp->underlay) {
+		memset(b->seg, 0, MLX_SEGMENT);
+		segment_take(b, MLX_SEGMENT);
+	}
 	if (tso && !wr->tso.hdr)
 		return KIT_FAULT_HEADER;
 	fault = mlx5_wqe_raw(qp, b->seg, &raw, &ds);
@@ -192,6 +196,13 @@ FLAT enum kit_fault send_build(struct mlx5_qp *qp, const struct ibv_send_wr *wr,
 			     wr->wr.ud.remote_qkey);
 		segment_take(b, sizeof(struct mlx5_wqe_datagram_seg));
 		b->seg = sq_wrap(sq, b->seg);
+		if (unlikely(qp->underlay)) {
+			struct send_build copy = *b;
+			enum kit_fault fault = raw_build(qp, wr, &copy);
+
+			*b = copy;
+			return fault;
+		}
 	}
 	if (wr->send_flags & IBV_SEND_INLINE)
 		return data_inline(sq, wr, b);
