@@ -192,6 +192,7 @@ enum mlx5_ib_query_dev_resp_flags {
 	MLX5_IB_QUERY_DEV_RESP_FLAGS_CQE_128B_PAD = 1 << 1,
 	MLX5_IB_QUERY_DEV_RESP_PACKET_BASED_CREDIT_MODE = 1 << 2,
 	MLX5_IB_QUERY_DEV_RESP_FLAGS_SCAT2CQE_DCT = 1 << 3,
+	MLX5_IB_QUERY_DEV_RESP_FLAGS_OOO_DP = 1 << 4,
 };
 
 enum mlx5_ib_tunnel_offloads {
@@ -372,6 +373,10 @@ struct mlx5_ib_burst_info {
 	__u32 max_burst_sz;
 	__u16 typical_pkt_sz;
 	__u16 reserved;
+};
+
+enum mlx5_ib_mqp_comp_mask {
+	MLX5_IB_MODIFY_QP_OOO_DP = 1 << 0, /* data may arrive out of order */
 };
 
 struct mlx5_ib_modify_qp {

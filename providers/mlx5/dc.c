@@ -35,7 +35,7 @@ static int target_check(const struct mlx5_context *ctx, const struct ibv_qp_init
 	if (dv->comp_mask & ~known)
 		return refuse(ctx, "a target's comp_mask", dv->comp_mask & ~known, -EINVAL);
 	if (dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS &&
-	    dv->create_flags & ~MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE)
+	    dv->create_flags & ~(MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_OOO_DP))
 		return refuse(ctx, "a target's create_flags", dv->create_flags, -EINVAL);
 	return 0;
 }
@@ -127,7 +127,8 @@ int mlx5_create_dct(struct mlx5_qp *qp, const struct verbs_create_qp *in)
 int mlx5_modify_dct(struct mlx5_qp *qp, const struct verbs_modify_qp *in)
 {
 	struct mlx5_ib_modify_qp_resp resp = {};
-	struct mlx5_ib_modify_qp cmd = { .ece_options = qp->ece_next };
+	struct mlx5_ib_modify_qp cmd = { .comp_mask = mlx5_modify_mask(qp, in),
+					 .ece_options = qp->ece_next };
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_modify_qp request = *in;
 	int r;

@@ -68,6 +68,7 @@ static const struct verbs_ops mlx5_ops = {
 	.modify_qp = mlx5_modify_qp,
 	.modify_qp_rate_limit = mlx5_modify_qp_rate_limit,
 	.query_qp = mlx5_query_qp,
+	.query_qp_data_in_order = mlx5_query_qp_data_in_order,
 	.destroy_qp = mlx5_destroy_qp,
 	.set_ece = mlx5_set_ece,
 	.query_ece = mlx5_query_ece,

@@ -95,6 +95,7 @@ struct mlx5_uar_page {
 /* Groups of firmware capabilities. */
 enum mlx5_fw_caps {
 	MLX5_FW_CAPS_GENERAL,
+	MLX5_FW_CAPS_ODP,
 	MLX5_FW_CAPS_QOS,
 	MLX5_FW_CAPS_CRYPTO,
 	MLX5_FW_CAPS_GENERAL_2,
@@ -266,6 +267,7 @@ struct mlx5_qp {
 	bool reports_csum;	/* receive completions report correct checksums */
 	struct mlx5_pd *copies; /* domain with the memory that memcpy requests need; or NULL */
 	bool stops_at_sig_errors;
+	bool ooo;	       /* MLX5DV_QP_CREATE_OOO_DP: data may arrive out of order */
 	bool dct;	       /* a DC target: no rings; has a number from RTR on */
 	struct kit_buf sq_buf; /* used if split */
 	__be32 *record;
@@ -442,9 +444,19 @@ int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);
 int mlx5_destroy_qp(struct verbs_qp *vqp);
 int mlx5_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
+/* Return the mask of the driver's request for a transition. */
+uint32_t mlx5_modify_mask(const struct mlx5_qp *qp, const struct verbs_modify_qp *in);
 int mlx5_modify_qp_rate_limit(struct verbs_qp *vqp, const struct ibv_qp_rate_limit_attr *attr);
 int mlx5_set_ece(struct verbs_qp *vqp, const struct ibv_ece *ece);
 int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece);
+
+/* direct/support.c: return the most receives of queue pairs whose data may arrive out of order */
+struct mlx5dv_ooo_recv_wrs_caps mlx5_ooo_caps(struct mlx5_context *ctx);
+/* Return whether the receives are in a ring, and not in a list. */
+static inline bool mlx5_is_cyclic(enum ibv_qp_type type)
+{
+	return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD;
+}
 
 /* dc.c */
 static inline const struct mlx5dv_dc_init_attr *mlx5_dc_of(const struct mlx5dv_qp_init_attr *dv)
@@ -465,6 +477,7 @@ struct mlx5_qp_size {
 	uint32_t sq_bytes, sq_blocks, sq_max_post, max_inline;
 	uint32_t sq_ops, address_size, max_tso_header; /* as in mlx5_sq */
 	uint32_t rq_bytes, rq_count, rq_shift, rq_max_sge;
+	uint32_t rq_max_post; /* receives that the program may post */
 };
 /* @umr: requests may configure keys */
 int mlx5_qp_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool umr,
@@ -499,7 +512,9 @@ void mlx5_copies_put(struct mlx5_qp *qp);
 uint64_t mlx5_copies_most(struct mlx5_context *ctx);
 void mlx5_wr_memcpy(struct mlx5dv_qp_ex *dv, uint32_t dest_lkey, uint64_t dest_addr,
 		    uint32_t src_lkey, uint64_t src_addr, size_t length);
-/* direct/qp.c: to be called in INIT */
+/* direct/qp.c */
+int mlx5_query_qp_data_in_order(struct verbs_qp *vqp, enum ibv_wr_opcode unused);
+/* To be called in INIT. */
 int mlx5_qp_enable_copies(struct ibv_qp *qp);
 int mlx5_qp_stop_at_sig_errors(struct ibv_qp *qp);
 /* direct/umr.c */

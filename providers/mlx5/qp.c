@@ -81,7 +81,7 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 	qp->rq.ring = size->rq_count ? qp->buf.base : mlx5_no_queue;
 	qp->rq.mask = size->rq_count ? size->rq_count - 1 : 0;
 	qp->rq.shift = size->rq_shift;
-	qp->rq.max_post = size->rq_count;
+	qp->rq.max_post = size->rq_max_post;
 	qp->rq.wqe_sge = size->rq_max_sge;
 	qp->rq.max_sge = -1;
 	qp->sq.record = qp->record + MLX5_SND_DBR;
@@ -172,10 +172,10 @@ uint32_t mlx5_qp_flags(const struct verbs_create_qp *in)
 	return scatters(in) ? flags | MLX5_QP_FLAG_SCATTER_CQE : flags;
 }
 
-static bool dv_stops(const struct mlx5dv_qp_init_attr *dv)
+static bool dv_has(const struct mlx5dv_qp_init_attr *dv, uint32_t create_flag)
 {
 	return dv && dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS &&
-	       dv->create_flags & MLX5DV_QP_CREATE_SIG_PIPELINING;
+	       dv->create_flags & create_flag;
 }
 
 static uint64_t dv_ops(const struct mlx5dv_qp_init_attr *dv)
@@ -188,6 +188,24 @@ static bool dv_umr(const struct mlx5dv_qp_init_attr *dv)
 {
 	return dv_ops(dv) & (MLX5DV_QP_EX_WITH_MR_INTERLEAVED | MLX5DV_QP_EX_WITH_MR_LIST |
 			     MLX5DV_QP_EX_WITH_MKEY_CONFIGURE);
+}
+
+/* Compute the sizes of the rings. The receive ring has two entries for each receive if data may
+ * arrive out of order. */
+static int rings_size(struct mlx5_qp *qp, const struct verbs_create_qp *in,
+		      struct mlx5_qp_size *ret_size)
+{
+	const struct ibv_qp_init_attr_ex *attr = in->attr;
+	bool twice = qp->ooo && mlx5_is_cyclic(attr->qp_type) && attr->cap.max_recv_wr > 1;
+	struct ibv_qp_init_attr_ex sized = *attr;
+	int r;
+
+	if (twice)
+		sized.cap.max_recv_wr = min_of(attr->cap.max_recv_wr, UINT32_MAX / 2) * 2;
+	r = mlx5_qp_size(to_mctx(qp->vqp.qp.context), &sized, dv_umr(in->dv), ret_size);
+	if (!r)
+		ret_size->rq_max_post = twice ? ret_size->rq_count / 2 : ret_size->rq_count;
+	return r;
 }
 
 void mlx5_qp_numbers(struct mlx5_qp *qp, const struct mlx5_ib_create_qp_resp *resp)
@@ -261,7 +279,7 @@ static void cap_grant(struct ibv_qp_cap *cap, const struct ibv_qp_cap *asked,
 {
 	*cap = (struct ibv_qp_cap){
 		.max_send_wr = size->sq_max_post,
-		.max_recv_wr = size->rq_count,
+		.max_recv_wr = size->rq_max_post,
 		.max_send_sge = asked->max_send_sge,
 		.max_recv_sge = size->rq_max_sge,
 		.max_inline_data = size->max_inline,
@@ -323,13 +341,13 @@ static int qp_bring_up(struct mlx5_qp *qp, const struct verbs_create_qp *in,
 
 int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 {
-	struct mlx5_context *ctx = to_mctx(vqp->qp.context);
 	struct mlx5_qp *qp = to_mqp(&vqp->qp);
 	const struct ibv_qp_cap asked = in->attr->cap;
 	const struct mlx5dv_dc_init_attr *dc = mlx5_dc_of(in->dv);
 	struct mlx5_qp_size size;
 	int r = qp_check(vqp->qp.context, in->attr, dc);
 
+	qp->ooo = dv_has(in->dv, MLX5DV_QP_CREATE_OOO_DP);
 	if (!r && in->attr->comp_mask & IBV_QP_INIT_ATTR_IND_TABLE)
 		return mlx5_create_rss_qp(qp, in);
 	if (!r && dc && dc->dc_type == MLX5DV_DCTYPE_DCT) {
@@ -337,11 +355,11 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 		return mlx5_create_dct(qp, in);
 	}
 	if (!r)
-		r = mlx5_qp_size(ctx, in->attr, dv_umr(in->dv), &size);
+		r = rings_size(qp, in, &size);
 	if (r < 0)
 		return r;
 	qp_link(qp, in->attr);
-	qp->stops_at_sig_errors = dv_stops(in->dv);
+	qp->stops_at_sig_errors = dv_has(in->dv, MLX5DV_QP_CREATE_SIG_PIPELINING);
 	/* Pass the granted value to the kernel. */
 	in->attr->cap.max_inline_data = size.max_inline;
 	if (dv_ops(in->dv) & MLX5DV_QP_EX_WITH_MEMCPY) {
@@ -396,11 +414,21 @@ int mlx5_destroy_qp(struct verbs_qp *vqp)
 
 int mlx5_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
 {
-	if (to_mqp(&vqp->qp)->rss) {
+	const struct mlx5_qp *qp = to_mqp(&vqp->qp);
+	uint32_t *max_recv_wr = &in->ret_attr->cap.max_recv_wr;
+	int r;
+
+	if (qp->rss) {
 		verbs_err(vqp->qp.context,
 			  "qp 0x%x: one that receives through a table has nothing to query",
 			  vqp->qp.qp_num);
 		return -EOPNOTSUPP;
 	}
-	return kit_query_qp(vqp, in);
+	r = kit_query_qp(vqp, in);
+	if (r < 0)
+		return r;
+	/* The kernel counts the entries of the ring. */
+	if (qp->ooo && mlx5_is_cyclic(vqp->qp.qp_type) && *max_recv_wr > 1)
+		in->ret_init_attr->cap.max_recv_wr = *max_recv_wr /= 2;
+	return 0;
 }

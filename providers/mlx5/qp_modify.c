@@ -34,11 +34,19 @@ static void receives_tell(struct mlx5_qp *qp)
 	spinlock_unlock(&qp->rq.lock);
 }
 
+uint32_t mlx5_modify_mask(const struct mlx5_qp *qp, const struct verbs_modify_qp *in)
+{
+	bool to_init = in->mask & IBV_QP_STATE && in->attr->qp_state == IBV_QPS_INIT;
+
+	return qp->ooo && to_init ? MLX5_IB_MODIFY_QP_OOO_DP : 0;
+}
+
 int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 {
 	struct mlx5_qp *qp = to_mqp(&vqp->qp);
 	struct mlx5_ib_modify_qp_resp resp = {};
-	struct mlx5_ib_modify_qp cmd = { .ece_options = qp->ece_pending ? qp->ece_next : 0 };
+	struct mlx5_ib_modify_qp cmd = { .comp_mask = mlx5_modify_mask(qp, in),
+					 .ece_options = qp->ece_pending ? qp->ece_next : 0 };
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_modify_qp request = *in;
 	bool plain;
@@ -48,7 +56,7 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		return -EOPNOTSUPP;
 	if (qp->dct)
 		return mlx5_modify_dct(qp, in);
-	if (qp->ece_pending || in->mask & IBV_QP_RATE_LIMIT)
+	if (qp->ece_pending || in->mask & IBV_QP_RATE_LIMIT || cmd.comp_mask)
 		request.udata = &udata;
 	r = uverbs_modify_qp(vqp, &request);
 	if (!r && qp->ece_pending) {

@@ -144,6 +144,7 @@ static int rq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *a
 	size->rq_count = size->rq_bytes / wqe;
 	size->rq_shift = __builtin_ctz(wqe);
 	size->rq_max_sge = wqe / MLX_SEGMENT;
+	size->rq_max_post = size->rq_count;
 	return 0;
 }
 

@@ -10,9 +10,8 @@ enum {
 uint32_t mlx5_fw_cap(struct mlx5_context *ctx, enum mlx5_fw_caps group, unsigned int offset)
 {
 	static const uint16_t numbers[] = {
-		[MLX5_FW_CAPS_GENERAL] = 0,
-		[MLX5_FW_CAPS_QOS] = 0xc,
-		[MLX5_FW_CAPS_CRYPTO] = 0x1a,
+		[MLX5_FW_CAPS_GENERAL] = 0,	 [MLX5_FW_CAPS_ODP] = 2,
+		[MLX5_FW_CAPS_QOS] = 0xc,	 [MLX5_FW_CAPS_CRYPTO] = 0x1a,
 		[MLX5_FW_CAPS_GENERAL_2] = 0x20,
 	};
 	uint32_t in[FW_HEAD / 4] = {};

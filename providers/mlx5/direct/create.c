@@ -68,21 +68,46 @@ static int refuse(const struct mlx5_context *ctx, const char *what, uint64_t val
 	return r;
 }
 
-static int qp_flags_check(const struct mlx5_context *ctx, uint32_t flags)
+/* Return whether data of queue pairs of this type may arrive out of order. */
+static bool has_ooo(struct mlx5_context *ctx, enum ibv_qp_type type)
+{
+	const struct mlx5dv_ooo_recv_wrs_caps caps = mlx5_ooo_caps(ctx);
+
+	switch (type) {
+	case IBV_QPT_RC:
+		return caps.max_rc;
+	case IBV_QPT_UC:
+		return caps.max_uc;
+	case IBV_QPT_UD:
+		return caps.max_ud;
+	case IBV_QPT_XRC_SEND:
+	case IBV_QPT_XRC_RECV:
+		return caps.max_xrc;
+	case IBV_QPT_DRIVER:
+		return caps.max_dct;
+	default:
+		return false;
+	}
+}
+
+static int qp_flags_check(struct mlx5_context *ctx, enum ibv_qp_type type, uint32_t flags)
 {
 	const uint32_t known =
 		MLX5DV_QP_CREATE_TUNNEL_OFFLOADS | MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_UC |
 		MLX5DV_QP_CREATE_TIR_ALLOW_SELF_LOOPBACK_MC |
 		MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE |
-		MLX5DV_QP_CREATE_PACKET_BASED_CREDIT_MODE | MLX5DV_QP_CREATE_SIG_PIPELINING;
+		MLX5DV_QP_CREATE_PACKET_BASED_CREDIT_MODE | MLX5DV_QP_CREATE_SIG_PIPELINING |
+		MLX5DV_QP_CREATE_OOO_DP;
 	const uint32_t both =
 		MLX5DV_QP_CREATE_DISABLE_SCATTER_TO_CQE | MLX5DV_QP_CREATE_ALLOW_SCATTER_TO_CQE;
 	/* The kernel can restart a stopped queue. */
 	bool goes_on = ctx->info.comp_mask & MLX5_IB_ALLOC_UCONTEXT_RESP_MASK_SQD2RTS;
 	const uint32_t missing =
-		MLX5DV_QP_CREATE_OOO_DP | (goes_on ? 0 : MLX5DV_QP_CREATE_SIG_PIPELINING);
+		(goes_on ? 0 : MLX5DV_QP_CREATE_SIG_PIPELINING) |
+		(flags & MLX5DV_QP_CREATE_OOO_DP && !has_ooo(ctx, type) ? MLX5DV_QP_CREATE_OOO_DP
+									: 0);
 
-	if (flags & ~(known | MLX5DV_QP_CREATE_OOO_DP))
+	if (flags & ~known)
 		return refuse(ctx, "create_flags", flags & ~known, -EINVAL);
 	if (flags & missing)
 		return refuse(ctx, "create_flags", flags & missing, -EOPNOTSUPP);
@@ -111,7 +136,7 @@ static int qp_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *
 	if (r < 0)
 		return r;
 	return dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_QP_CREATE_FLAGS
-		       ? qp_flags_check(ctx, dv->create_flags)
+		       ? qp_flags_check(ctx, attr->qp_type, dv->create_flags)
 		       : 0;
 }
 

@@ -21,6 +21,8 @@ enum {
 	OPT_MMO = 1 << 3,
 	EXTENSION = 0x110,
 	MMO_ON = 1 << 29,
+	QP_IN_ORDER = 1 << 5,
+	DCT_IN_ORDER = 1 << 2,
 };
 
 static int refuse(struct ibv_qp *qp, const char *function, const char *why, int r)
@@ -261,6 +263,25 @@ MLX5DV_EXPORT int mlx5dv_modify_qp_lag_port(struct ibv_qp *qp, uint8_t port_num)
 	fw_set(in, 0x10, OPT_LAG_PORT);
 	fw_set(in, 0x18, (uint32_t)(port_num & 0xf) << 24);
 	return mlx5dv_errno(modify(qp, __func__, MLX5_FW_RTS2RTS_QP, in));
+}
+
+/* ---- order of data */
+
+int mlx5_query_qp_data_in_order(struct verbs_qp *vqp, enum ibv_wr_opcode unused)
+{
+	bool target = to_mqp(&vqp->qp)->dct;
+	uint32_t in[FW_HEAD / 4] = {}, out[QUERY_SIZE / 4] = {};
+	struct ibv_qp *qp = &vqp->qp;
+
+	if (!general_cap(qp, 0x1c, 29) || (!target && qp->state != IBV_QPS_RTS))
+		return 0;
+	fw_set(in, 0, (target ? MLX5_FW_QUERY_DCT : MLX5_FW_QUERY_QP) << 16);
+	fw_set(in, 8, qp->qp_num);
+	if (mlx5_fw_qp(qp, "ibv_query_qp_data_in_order", false, in, sizeof(in), out, sizeof(out)))
+		return 0;
+	return (target ? fw_get(out, 0x10) & DCT_IN_ORDER : fw_get(out, 0x20) & QP_IN_ORDER)
+		       ? IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG
+		       : 0;
 }
 
 /* ---- cancelled requests */

@@ -53,6 +53,30 @@ static uint64_t device_flags(const struct mlx5_context *ctx)
 	return flags;
 }
 
+struct mlx5dv_ooo_recv_wrs_caps mlx5_ooo_caps(struct mlx5_context *ctx)
+{
+	enum {
+		UD = 1 << 15,
+		UC = 1 << 14,
+		XRC = 1 << 13,
+		DC = 1 << 12,
+		RC = 1 << 11
+	};
+	/* A ring needs two entries for each receive. Lists do not. */
+	uint32_t most = ctx->info.max_recv_wr, ring = most > 1 ? most / 2 : most, types;
+
+	if (!(ctx->caps.flags & MLX5_IB_QUERY_DEV_RESP_FLAGS_OOO_DP))
+		return (struct mlx5dv_ooo_recv_wrs_caps){};
+	types = mlx5_fw_cap(ctx, MLX5_FW_CAPS_GENERAL, 0x74);
+	return (struct mlx5dv_ooo_recv_wrs_caps){
+		.max_rc = types & RC ? ring : 0,
+		.max_xrc = types & XRC ? most : 0,
+		.max_dct = types & DC ? most : 0,
+		.max_ud = types & UD ? ring : 0,
+		.max_uc = types & UC ? ring : 0,
+	};
+}
+
 /* The functions below fill in one requested group of fields each. */
 static void striding_fill(const struct mlx5_ib_striding_rq_caps *from,
 			  struct mlx5dv_striding_rq_caps *to)
@@ -62,6 +86,21 @@ static void striding_fill(const struct mlx5_ib_striding_rq_caps *from,
 	to->min_single_wqe_log_num_of_strides = from->min_single_wqe_log_num_of_strides;
 	to->max_single_wqe_log_num_of_strides = from->max_single_wqe_log_num_of_strides;
 	to->supported_qpts = from->supported_qpts;
+}
+
+/* Return the operations of DC that can use memory on demand. @word: of the firmware */
+static uint32_t dc_odp(uint32_t word)
+{
+	/* In the order of the firmware's bits, from the highest on. */
+	static const uint32_t ops[] = {
+		IBV_ODP_SUPPORT_SEND, IBV_ODP_SUPPORT_RECV,   IBV_ODP_SUPPORT_WRITE,
+		IBV_ODP_SUPPORT_READ, IBV_ODP_SUPPORT_ATOMIC, IBV_ODP_SUPPORT_SRQ_RECV,
+	};
+	uint32_t caps = 0;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(ops); i++)
+		caps |= word >> (31 - i) & 1 ? ops[i] : 0;
+	return caps;
 }
 
 /* Fill in the groups that the firmware reports. Return: the mask of these groups. */
@@ -77,6 +116,10 @@ static uint64_t firmware_fill(struct mlx5_context *ctx, uint64_t asked, struct m
 		out->num_lag_ports = word;
 		filled |= MLX5DV_CONTEXT_MASK_NUM_LAG_PORTS;
 	}
+	if (asked & MLX5DV_CONTEXT_MASK_DC_ODP_CAPS) {
+		out->dc_odp_caps = dc_odp(mlx5_fw_cap(ctx, MLX5_FW_CAPS_ODP, 0x30));
+		filled |= MLX5DV_CONTEXT_MASK_DC_ODP_CAPS;
+	}
 	if (asked & MLX5DV_CONTEXT_MASK_MAX_DC_RD_ATOM) {
 		word = mlx5_fw_cap(ctx, MLX5_FW_CAPS_GENERAL, 0x34);
 		out->max_dc_rd_atom = 1ull << (word >> 16 & 0x3f);
@@ -90,6 +133,11 @@ static uint64_t firmware_fill(struct mlx5_context *ctx, uint64_t asked, struct m
 	if (asked & MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD) {
 		mlx5_sig_caps(ctx, &out->sig_caps);
 		filled |= MLX5DV_CONTEXT_MASK_SIGNATURE_OFFLOAD;
+	}
+	if (asked & MLX5DV_CONTEXT_MASK_OOO_RECV_WRS &&
+	    ctx->caps.flags & MLX5_IB_QUERY_DEV_RESP_FLAGS_OOO_DP) {
+		out->ooo_recv_wrs_caps = mlx5_ooo_caps(ctx);
+		filled |= MLX5DV_CONTEXT_MASK_OOO_RECV_WRS;
 	}
 	if (asked & MLX5DV_CONTEXT_MASK_CRYPTO_OFFLOAD) {
 		mlx5_crypto_caps(ctx, &out->crypto_caps);

@@ -186,6 +186,8 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 	attr->max_sge = attr->max_sge_rd = 30;
 	attr->max_srq_sge = 31;
 	attr->device_cap_flags &= ~IBV_DEVICE_SRQ_RESIZE;
+	if (host_is("out-of-order"))
+		response.flags |= MLX5_IB_QUERY_DEV_RESP_FLAGS_OOO_DP;
 	if (model_on()) {
 		response.dci_streams_caps.max_log_num_concurent = DCI_STREAMS_LOG;
 		response.dci_streams_caps.max_log_num_errored = DCI_STREAMS_LOG;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "tests/devices/model/model.h"
+#include "tests/devices/shim/shim.h"
 #include "tests/devices/shim/trace.h"
 
 enum {
@@ -22,6 +23,7 @@ enum {
 	OP_CREATE_PSV = 0x600,
 	OP_CREATE_DCT = 0x710,
 	OP_DRAIN_DCT = 0x712,
+	OP_QUERY_DCT,
 	OP_QUERY_LAG = 0x842,
 	OP_CREATE_RMP = 0x90c,
 	OP_QUERY_GENERAL_OBJECT = 0xa02,
@@ -31,6 +33,8 @@ enum {
 	OPT_LAG_PORT = 1 << 15,
 	QPC = 0x18,
 	DCTC = 0x10,
+	DATA_IN_ORDER = 1 << 5,
+	DCT_DATA_IN_ORDER = 1 << 2,
 	SERVICE_DCI = 5, /* what kind of queue pair: RC is 0 */
 	WQ = 0x50,	 /* in CREATE_RMP */
 	LOG_STRIDE_RQ = 4,
@@ -49,10 +53,12 @@ static unsigned opcode_of(const struct firmware *f)
 
 enum {
 	CAP_GENERAL = 0,
+	CAP_ODP = 2,
 	CAP_ATOMIC = 3,
 	CAP_QOS = 0xc,
 	CAP_CRYPTO = 0x1a,
 	CAP_GENERAL_2 = 0x20,
+	OUT_OF_ORDER = 0x74, /* where the general group has the types of these queue pairs */
 };
 
 /* Programs that search a table of capabilities take a missing entry for an absent capability. */
@@ -73,8 +79,10 @@ static const struct capability {
 	{ CAP_GENERAL, 0x50, 1u << 1 | 1u << 23 | 1u << 4 | 1u << 8 }, /* atomics, which UMR leaves
 			alone; QoS; signatures */
 	{ CAP_GENERAL, 0x5c, 1u << 7 | 2 }, /* the port of a link aggregation, of two */
-	{ CAP_GENERAL, 0x80, 20u << 24 },   /* RMPs */
-	{ CAP_GENERAL, 0x8c, 1u << 13 },    /* AES-XTS of many blocks */
+	{ CAP_GENERAL, OUT_OF_ORDER, 1u << 11 | 1u << 13 }, /* RC and XRC */
+	{ CAP_ODP, 0x30, 1u << 31 | 1u << 29 },		    /* sends and writes of DC */
+	{ CAP_GENERAL, 0x80, 20u << 24 },		    /* RMPs */
+	{ CAP_GENERAL, 0x8c, 1u << 13 },		    /* AES-XTS of many blocks */
 	{ CAP_GENERAL, 0x90, 1u << (0x26 - 32) | 1u << (0x2c - 32) | 1u << (0x3a - 32) },
 	{ CAP_GENERAL, 0x94, 1u << 0x0c | 1u << 0x1f },
 	{ CAP_GENERAL, 0x9c, 1u << 22 },  /* crypto */
@@ -94,6 +102,8 @@ static const struct capability {
 /* The model signs no memory: only traces report this capability. */
 static bool is_possible(const struct capability *capability)
 {
+	if (capability->group == CAP_ODP || capability->offset == OUT_OF_ORDER)
+		return host_is("out-of-order");
 	return !model_on() || capability->group != CAP_GENERAL || capability->offset != 0xa0;
 }
 
@@ -446,6 +456,12 @@ int firmware_query(struct object *object, struct firmware *f)
 		firmware_put(f, QPC,
 			     (uint32_t)states[qp->state] << 28 | (qp->lag_port ? qp->lag_port : 1u)
 									 << 24);
+		if (host_is("out-of-order"))
+			firmware_put(f, QPC + 8, DATA_IN_ORDER);
+		return 0;
+	}
+	if (opcode_of(f) == OP_QUERY_DCT) {
+		firmware_put(f, DCTC, host_is("out-of-order") ? DCT_DATA_IN_ORDER : 0);
 		return 0;
 	}
 	if (opcode_of(f) == OP_QUERY_GENERAL_OBJECT && devx && devx->opcode) {
