@@ -658,4 +658,7 @@ static inline enum ibv_wc_status mlx_status(uint8_t syndrome)
 	return IBV_WC_GENERAL_ERR;
 }
 
+/* rt_values.c. @counter: in a mapped page of the adapter; NULL: there is none */
+int mlx_query_rt_values(const void *counter, struct ibv_values_ex *values);
+
 #endif

@@ -10,6 +10,7 @@
 enum {
 	PAGE_UAR = 0, /* offset in the device file, pages */
 	PAGE_BF = 1,
+	PAGE_CLOCK = 3,
 	FW_DIGITS = 3,
 	CQE_SIZE_MIN = 32,
 	CQE_SIZE_MAX = 64,
@@ -138,6 +139,19 @@ static void limits_set(struct mlx4_context *ctx, const struct ibv_device_attr *a
 	ctx->ud_checksums = attr->device_cap_flags & IBV_DEVICE_UD_IP_CSUM;
 }
 
+static void clock_map(struct mlx4_context *ctx, const struct mlx4_uverbs_ex_query_device_resp *resp)
+{
+	uint64_t key = (uint64_t)PAGE_CLOCK * ctx->page_size;
+
+	ctx->clock_offset = resp->hca_core_clock_offset % ctx->page_size;
+	if (!(resp->comp_mask & MLX4_IB_QUERY_DEV_RESP_MASK_CORE_CLOCK_OFFSET) ||
+	    ctx->clock_offset % sizeof(__be32) ||
+	    ctx->clock_offset > ctx->page_size - sizeof(uint64_t))
+		return;
+	if (kit_page_map(&ctx->vctx.context, key, ctx->page_size, PROT_READ, &ctx->clock) < 0)
+		ctx->clock = (struct kit_page){};
+}
+
 static int facts_read(struct mlx4_context *ctx)
 {
 	struct ibv_context *ibctx = &ctx->vctx.context;
@@ -152,6 +166,7 @@ static int facts_read(struct mlx4_context *ctx)
 	}
 	limits_set(ctx, &attr.orig_attr);
 	ctx->max_inl_recv = resp.max_inl_recv_sz;
+	clock_map(ctx, &resp);
 	for (unsigned int i = 0; i < min_of(attr.orig_attr.phys_port_cnt, MLX4_PORTS); i++) {
 		struct ibv_port_attr port;
 
@@ -198,6 +213,7 @@ void mlx4_close_context(struct verbs_context *vctx)
 {
 	struct mlx4_context *ctx = (struct mlx4_context *)vctx;
 
+	kit_page_unmap(&ctx->clock);
 	if (ctx->uar)
 		munmap(ctx->uar, ctx->page_size);
 	if (ctx->bf)
@@ -221,6 +237,14 @@ int mlx4_query_device(struct ibv_context *ibctx, const struct verbs_query_device
 	ret_attr->tso_caps.max_tso = resp.tso_caps.max_tso;
 	ret_attr->tso_caps.supported_qpts = resp.tso_caps.supported_qpts;
 	return 0;
+}
+
+int mlx4_query_rt_values(struct ibv_context *ibctx, struct ibv_values_ex *values)
+{
+	struct mlx4_context *ctx = to_mctx(ibctx);
+
+	return mlx_query_rt_values(
+		ctx->clock.base ? (char *)ctx->clock.base + ctx->clock_offset : NULL, values);
 }
 
 int mlx4_alloc_pd(struct ibv_pd *pd, struct verbs_udata *unused)

@@ -19,6 +19,8 @@ static const struct verbs_ops mlx4_ops = {
 	.query_gid = uverbs_query_gid,
 	.query_gid_table = uverbs_query_gid_table,
 	.query_pkey = uverbs_query_pkey,
+	.query_port_speed = uverbs_query_port_speed,
+	.query_rt_values = mlx4_query_rt_values,
 	.create_comp_channel = uverbs_create_comp_channel,
 
 	.alloc_pd = mlx4_alloc_pd,

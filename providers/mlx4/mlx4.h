@@ -34,6 +34,7 @@
 #include "libibverbs/provider.h"
 #include "libibverbs/uverbs/uverbs.h"
 #include "providers/kit/idtable.h"
+#include "providers/kit/page.h"
 #include "providers/mlx/mlx.h"
 
 enum {
@@ -59,6 +60,8 @@ struct mlx4_context {
 	char *bf;	  /* page of the register for requests; NULL: none */
 	uint32_t bf_size; /* bytes of a half; 0: no register for requests */
 	uint32_t bf_offset;
+	struct kit_page clock; /* counter of the adapter; empty if missing */
+	uint32_t clock_offset; /* of the counter in its page */
 	struct spinlock bf_lock;
 
 	pthread_mutex_t qp_lock;
@@ -153,6 +156,7 @@ int mlx4_open_context(struct verbs_context *vctx, const struct verbs_open_contex
 void mlx4_close_context(struct verbs_context *vctx);
 int mlx4_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
 		      struct ibv_device_attr_ex *ret_attr);
+int mlx4_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
 int mlx4_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
 
 /* cq.c */

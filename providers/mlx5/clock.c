@@ -34,36 +34,13 @@ void mlx5_clock_open(struct mlx5_context *ctx)
 		page_map(ctx, MLX5_IB_MMAP_CLOCK_INFO, &ctx->clock_info);
 }
 
-/* Read the counter. Its two halves do not change in one step. */
-static uint64_t cycles_read(const struct mlx5_context *ctx)
-{
-	const volatile __be32 *words = (void *)((char *)ctx->clock.base +
-						ctx->info.hca_core_clock_offset % ctx->page_size);
-	uint32_t high = be32toh(words[0]), low, again;
-
-	for (int i = 0;; i++) {
-		low = be32toh(words[1]);
-		again = be32toh(words[0]);
-		if (high == again || i)
-			return (uint64_t)again << 32 | low;
-		high = again;
-	}
-}
-
 int mlx5_query_rt_values(struct ibv_context *ibctx, struct ibv_values_ex *values)
 {
 	struct mlx5_context *ctx = to_mctx(ibctx);
-	uint64_t cycles;
+	uint64_t within = ctx->info.hca_core_clock_offset % ctx->page_size;
 
-	if (values->comp_mask & ~(uint32_t)IBV_VALUES_MASK_RAW_CLOCK)
-		return -EINVAL;
-	if (!ctx->clock.base)
-		return -EOPNOTSUPP;
-	if (!values->comp_mask)
-		return 0;
-	cycles = cycles_read(ctx);
-	values->raw_clock = (struct timespec){ .tv_nsec = cycles };
-	return 0;
+	return mlx_query_rt_values(ctx->clock.base ? (char *)ctx->clock.base + within : NULL,
+				   values);
 }
 
 static bool info_try(const struct mlx5_ib_clock_info *page, struct mlx5dv_clock_info *ret_info)

@@ -78,6 +78,7 @@ int mlx5_dm_map(struct mlx5_dm *dm, uint64_t start, uint16_t page_index, size_t 
 
 	if (r < 0)
 		return r;
+	dm->mmap_offset = key * ctx->page_size;
 	dm->remote_va = start;
 	dm->bytes = (char *)dm->page.base + within;
 	dm->vdm.dm.memcpy_to_dm = copy_to;
@@ -127,6 +128,14 @@ int mlx5_alloc_dm(struct verbs_dm *vdm, const struct verbs_alloc_dm *in)
 	if (r < 0)
 		uverbs_free_dm(vdm);
 	return r;
+}
+
+int mlx5_dm_export_dmabuf_fd(struct verbs_dm *vdm)
+{
+	struct mlx5_dm *dm = (struct mlx5_dm *)vdm;
+
+	/* Memory that only the adapter accesses has no page to export. */
+	return dm->page.base ? uverbs_export_dmabuf(vdm->dm.context, dm->mmap_offset) : -EOPNOTSUPP;
 }
 
 int mlx5_free_dm(struct verbs_dm *vdm)

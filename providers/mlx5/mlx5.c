@@ -15,6 +15,7 @@ static const struct verbs_ops mlx5_ops = {
 	.query_gid = uverbs_query_gid,
 	.query_gid_table = uverbs_query_gid_table,
 	.query_pkey = uverbs_query_pkey,
+	.query_port_speed = uverbs_query_port_speed,
 	.query_rt_values = mlx5_query_rt_values,
 	.create_comp_channel = uverbs_create_comp_channel,
 
@@ -40,6 +41,7 @@ static const struct verbs_ops mlx5_ops = {
 	.reg_dm_mr = uverbs_reg_dm_mr,
 	.alloc_dm = mlx5_alloc_dm,
 	.free_dm = mlx5_free_dm,
+	.dm_export_dmabuf_fd = mlx5_dm_export_dmabuf_fd,
 	.import_dm = mlx5_import_dm,
 	.unimport_dm = mlx5_unimport_dm,
 	.alloc_dmah = uverbs_alloc_dmah,

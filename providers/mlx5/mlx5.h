@@ -161,6 +161,7 @@ struct mlx5_dm {
 	struct verbs_dm vdm;
 	struct kit_page page;
 	char *bytes;
+	uint64_t mmap_offset;
 	uint64_t remote_va; /* address of its beginning in the adapter */
 	struct kit_page
 		*op_pages; /* pages in which stores are operations: mlx5dv_dm_map_op_addr() */
@@ -381,6 +382,7 @@ int mlx5_alloc_null_mr(struct verbs_mr *mr);
 int mlx5_dereg_mr(struct verbs_mr *mr);
 int mlx5_alloc_dm(struct verbs_dm *vdm, const struct verbs_alloc_dm *in);
 int mlx5_free_dm(struct verbs_dm *vdm);
+int mlx5_dm_export_dmabuf_fd(struct verbs_dm *vdm);
 /* Map the pages that hold the memory, from @page_index on. */
 int mlx5_dm_map(struct mlx5_dm *dm, uint64_t start, uint16_t page_index, size_t length);
 void mlx5_dm_unmap(struct mlx5_dm *dm);

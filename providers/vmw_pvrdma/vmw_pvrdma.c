@@ -13,6 +13,7 @@ static const struct verbs_ops pvrdma_ops = {
 	.close_context = pvrdma_close_context,
 	.query_device = pvrdma_query_device,
 	.query_port = uverbs_query_port,
+	.query_port_speed = uverbs_query_port_speed,
 	.query_gid = uverbs_query_gid,
 	.query_gid_table = uverbs_query_gid_table,
 	.query_pkey = uverbs_query_pkey,

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <rdma/mlx4-abi.h>
 #include "tests/devices/model/model.h"
 #include "tests/devices/shim/shim.h"
@@ -15,6 +16,8 @@
 enum {
 	CQE_MOST = (1 << 22) - 1,
 	PAGE = 4096,
+	CLOCK_PAGE = 3,
+	CLOCK = 0x18, /* in its page */
 	BF_REG_SIZE = 512,
 	QP_TABLE = 1 << 18,
 	CQE_SIZE = 32,
@@ -83,11 +86,15 @@ static int get_context(struct command *command)
 
 static int query_device(struct ibv_device_attr *attr, struct command *command)
 {
-	const struct mlx4_uverbs_ex_query_device_resp response = {
+	struct mlx4_uverbs_ex_query_device_resp response = {
 		.response_length = sizeof(response),
 		.max_inl_recv_sz = MAX_SGE * SGE_SIZE,
 	};
 
+	if (host_is("clock")) {
+		response.comp_mask = MLX4_IB_QUERY_DEV_RESP_MASK_CORE_CLOCK_OFFSET;
+		response.hca_core_clock_offset = PAGE + CLOCK;
+	}
 	attr->max_qp_wr = MAX_WR;
 	attr->max_srq_wr = MAX_WR;
 	attr->max_sge = attr->max_sge_rd = MAX_SGE;
@@ -325,6 +332,17 @@ static enum region_kind region(uint64_t offset, size_t length, char *ret_name, s
 	return page == 3 ? REGION_MEMORY : REGION_REGISTERS;
 }
 
+static void mapped(uint64_t offset, void *at, size_t length)
+{
+	uint32_t *counter = (void *)((char *)at + CLOCK);
+
+	if (offset / PAGE != CLOCK_PAGE || length < PAGE || !host_is("clock"))
+		return;
+	mprotect(at, length, PROT_READ | PROT_WRITE);
+	counter[0] = htobe32(0x12345678);
+	counter[1] = htobe32(0x9abcdef0);
+}
+
 static uint8_t syndrome(enum ibv_wc_status status)
 {
 	static const uint8_t of[] = {
@@ -424,7 +442,7 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 		    [REQUEST_WQ] = wq_fields, [REQUEST_QP_TABLE] = table_fields },              \
 	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,         \
 	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                 \
-	.create_srq = create_srq, .create_wq = create_wq, .region = region,                     \
+	.create_srq = create_srq, .create_wq = create_wq, .region = region, .mapped = mapped,   \
 	.next_send = mlx4_next_send, .next_receive = mlx4_next_receive, .room = mlx_room,       \
 	.complete = complete, .armed = armed, .traced_id = traced_id, .traced_note = mlx4_note_of
 

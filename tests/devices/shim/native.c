@@ -6,8 +6,13 @@
 #include <errno.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <string.h>
+#include <sys/mman.h>
 #include "tests/devices/model/model.h"
 #include "tests/devices/shim/trace.h"
+
+enum {
+	PORT_SPEED = 2000, /* units of 100 Mbit/s */
+};
 
 static void driver_part(struct ib_uverbs_ioctl_hdr *call, struct command *ret)
 {
@@ -90,6 +95,32 @@ static int async_alloc(struct ib_uverbs_ioctl_hdr *call)
 	if (!r && attr)
 		attr->data_s64 = fd;
 	return r;
+}
+
+static int query_port_speed(struct ib_uverbs_ioctl_hdr *call)
+{
+	const uint64_t speed = PORT_SPEED;
+	unsigned port = number(call, UVERBS_ATTR_QUERY_PORT_SPEED_PORT_NUM);
+
+	trace_line("QUERY_PORT_SPEED port=%u", port);
+	if (port != 1)
+		return EINVAL;
+	output(call, UVERBS_ATTR_QUERY_PORT_SPEED_RESP, &speed, sizeof(speed));
+	return 0;
+}
+
+static int export_dmabuf(struct ib_uverbs_ioctl_hdr *call)
+{
+	struct ib_uverbs_attr *attr = find(call, UVERBS_ATTR_ALLOC_DMABUF_HANDLE);
+	int fd;
+
+	trace_line("EXPORT_DMABUF offset=0x%llx",
+		   (unsigned long long)number(call, UVERBS_ATTR_ALLOC_DMABUF_PGOFF));
+	fd = memfd_create("dmabuf", MFD_CLOEXEC);
+	if (fd < 0 || !attr)
+		return EINVAL;
+	attr->data_s64 = fd;
+	return 0;
 }
 
 static int query_port(struct ib_uverbs_ioctl_hdr *call)
@@ -404,6 +435,10 @@ int native_run(struct ib_uverbs_ioctl_hdr *call)
 		return query_mr(call);
 	case METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT):
 		return query_port(call);
+	case METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT_SPEED):
+		return query_port_speed(call);
+	case METHOD(UVERBS_OBJECT_DMABUF, UVERBS_METHOD_DMABUF_ALLOC):
+		return export_dmabuf(call);
 	case METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_ENTRY):
 		return query_gid_entry(call);
 	case METHOD(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_GID_TABLE):

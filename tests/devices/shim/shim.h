@@ -27,7 +27,8 @@
  *
  * - DEVICES_HOST: words, separated by commas, that change the host: no-wc has no write
  *   combining, new-firmware has version 16.35.1, raw-numbers returns the firmware's numbers of
- *   raw packet queue pairs, out-of-order has mlx5's queue pairs whose data may arrive so.
+ *   raw packet queue pairs, out-of-order has mlx5's queue pairs whose data may arrive so, clock has
+ *   a counter of mlx4.
  */
 #ifndef DEVICES_SHIM_H
 #define DEVICES_SHIM_H
