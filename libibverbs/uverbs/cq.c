@@ -73,12 +73,26 @@ static int cq_create_driver_attrs(struct verbs_cq *cq, const struct verbs_create
 			    ARRAY_SIZE(a), in->udata);
 }
 
+/* Return the create flags that the kernel does not know and this library cannot serve. */
+static uint32_t cq_flags_unknown(const struct ibv_cq_init_attr_ex *attr)
+{
+	if (!(attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS))
+		return 0;
+	return attr->flags &
+	       ~(IBV_CREATE_CQ_ATTR_SINGLE_THREADED | IBV_CREATE_CQ_ATTR_IGNORE_OVERRUN);
+}
+
 int uverbs_create_cq(struct verbs_cq *cq, const struct verbs_create_cq *in)
 {
 	struct ib_uverbs_create_cq_resp resp = {};
-	uint32_t flags = cq_kernel_flags(in->attr);
+	uint32_t flags = cq_kernel_flags(in->attr), unknown = cq_flags_unknown(in->attr);
 	int r;
 
+	if (unlikely(unknown)) {
+		verbs_err(cq->cq.context, "ibv_create_cq_ex: flags 0x%x are not supported",
+			  unknown);
+		return -EOPNOTSUPP;
+	}
 	if (unlikely((in->udata && in->udata->attr_count) || uverbs_events_are_own(cq->cq.context)))
 		r = cq_create_driver_attrs(cq, in, flags, &resp);
 	else if (flags)
