@@ -324,7 +324,7 @@ static int modify_qp(void)
 {
 	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
 
-	return ibv_modify_qp(w.pair.a.qp, &attr, IBV_QP_STATE);
+	return ibv_modify_qp(w.pair.b.qp, &attr, IBV_QP_STATE); /* side a is destroyed first */
 }
 
 static int query_qp(void)
