@@ -14,6 +14,7 @@ static struct {
 	pthread_mutex_t lock; /* protects the list while it grows; entries are never removed */
 	struct disc_driver_list drivers;
 	bool complete;
+	bool lacked_memory; /* while the files were read: read them again */
 } files = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.drivers = STAILQ_HEAD_INITIALIZER(files.drivers),
@@ -280,8 +281,10 @@ static struct disc_driver *file_add(const char *file, bool must_exist)
 	if (r == -ENOENT)
 		return NULL;
 	if (r < 0)
-		driver = driver_refused(file);
-	if (driver)
+		driver = r == -ENOMEM ? NULL : driver_refused(file);
+	if (!driver)
+		files.lacked_memory = true;
+	else
 		STAILQ_INSERT_TAIL(&files.drivers, driver, entry);
 	return driver;
 }
@@ -314,10 +317,10 @@ static void files_read(void)
 {
 	const struct disc_paths *paths = disc_paths();
 	int r = folder_read(paths->config);
+	int v = paths->vendor ? folder_read(paths->vendor) : -ENOENT;
 
-	if (paths->vendor && !folder_read(paths->vendor))
-		return;
-	if (r < 0)
+	files.lacked_memory |= r == -ENOMEM || v == -ENOMEM;
+	if (r < 0 && v < 0 && !files.lacked_memory)
 		log_notice("libibverbs: Warning: couldn't open config directory '%s': %s; it says "
 			   "which provider serves which device: install the providers' package\n",
 			   paths->config, strerror(-r));
@@ -335,11 +338,18 @@ static void linked_read(void)
 const struct disc_driver_list *disc_driver_files(void)
 {
 	pthread_mutex_lock(&files.lock);
-	if (disc_linked_only())
-		linked_read();
-	else if (!files.complete)
-		files_read();
-	files.complete = !disc_linked_only();
+	if (!files.complete) {
+		files.lacked_memory = false;
+		if (disc_linked_only())
+			linked_read();
+		else
+			files_read();
+		files.complete = !disc_linked_only() && !files.lacked_memory;
+		if (files.lacked_memory)
+			log_err("no memory for the files in '%s': some devices have no provider now; "
+				"the next list of devices reads the files again",
+				disc_paths()->config);
+	}
 	pthread_mutex_unlock(&files.lock);
 	return &files.drivers;
 }

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <dirent.h>
+
 #include "tests/unit/unit.h"
 
 #include "libibverbs/discovery/discovery.h"
@@ -125,12 +127,62 @@ static void test_no_driver_line(void **state)
 	free(said);
 }
 
+static unsigned int reads;
+
+typedef int filter_fn(const struct dirent *);
+typedef int compare_fn(const struct dirent **, const struct dirent **);
+
+static int no_folder(struct dirent ***ret_entries)
+{
+	errno = ENOMEM;
+	if (!reads++)
+		return -1;
+	*ret_entries = NULL;
+	return 0;
+}
+
+int __wrap_scandir(const char *folder, struct dirent ***ret_entries, filter_fn *filter,
+		   compare_fn *compare);
+int __wrap_scandir(const char *folder, struct dirent ***ret_entries, filter_fn *filter,
+		   compare_fn *compare)
+{
+	return no_folder(ret_entries);
+}
+
+/* The name of the same function with file offsets of 64 bits. */
+int __wrap_scandir64(const char *folder, struct dirent ***ret_entries, filter_fn *filter,
+		     compare_fn *compare);
+int __wrap_scandir64(const char *folder, struct dirent ***ret_entries, filter_fn *filter,
+		     compare_fn *compare)
+{
+	return no_folder(ret_entries);
+}
+
+/* A list of devices that lacked memory does not leave the process without providers. */
+static void test_no_memory_at_first(void **state)
+{
+	unsigned int folders = disc_paths()->vendor ? 2 : 1;
+	struct capture c;
+	char *said;
+
+	capture_begin(&c);
+	disc_driver_files();
+	said = capture_end(&c);
+	assert_int_equal(reads, folders);
+	assert_null(strstr(said, "config directory"));
+	free(said);
+	disc_driver_files();
+	assert_int_equal(reads, 2 * folders);
+	disc_driver_files();
+	assert_int_equal(reads, 2 * folders);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_lines),      cmocka_unit_test(test_older_package),
 		cmocka_unit_test(test_absolute_path),  cmocka_unit_test(test_bad_lines),
-		cmocka_unit_test(test_no_driver_line),
+		cmocka_unit_test(test_no_driver_line), cmocka_unit_test(test_no_memory_at_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
