@@ -75,7 +75,6 @@ int req_send_failed(struct uroce_qp *qp, struct uroce_swqe *wqe, int r)
 		wqe_fail(wqe, IBV_WC_LOC_PROT_ERR);
 		return r;
 	}
-	if (uroce_qp_reliable(qp))
-		return 0; /* treat it as lost: the retransmission timer decides */
+	/* Treat the packet as lost: reliable QPs send it again when their timer expires. */
 	return 0;
 }

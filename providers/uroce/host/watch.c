@@ -105,8 +105,10 @@ int uroce_watch_begin(struct uroce_host *host, int fd, enum path_watch what, voi
 	bool turned;
 	int r = 0;
 
-	if (!watch)
-		return -ENOMEM;
+	if (!watch || !watches) {
+		free(watch);
+		return watches ? -ENOMEM : -ECANCELED; /* the thread has ended */
+	}
 	*watch = (struct watch){ .fd = fd, .what = what, .pointer = pointer };
 	pthread_mutex_lock(&watches->lock);
 	turned = watch_turn(watches, watch);
