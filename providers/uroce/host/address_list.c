@@ -62,7 +62,7 @@ static void add_by_age(struct uroce_addresses *list, const struct uroce_found *f
 void uroce_addresses_order(const struct uroce_found *found, unsigned int count,
 			   struct uroce_addresses *ret)
 {
-	ret->count = 0;
+	ret->count = ret->left_out = 0;
 	add_by_age(ret, found, count, true);
 	ret->link_local = ret->count;
 	add_by_age(ret, found, count, false);
@@ -74,6 +74,7 @@ struct reading {
 	unsigned int ifindex;
 	struct uroce_found found[UROCE_ADDRESSES_MAX];
 	unsigned int count;
+	unsigned int left_out;
 };
 
 static void gid_of(int family, const void *address, union ibv_gid *ret)
@@ -91,14 +92,13 @@ static int address_answer(struct nlmsghdr *hdr, void *arg)
 {
 	struct reading *reading = arg;
 	const struct ifaddrmsg *message = nlmsg_data(hdr);
-	struct uroce_found *found = &reading->found[reading->count];
+	struct uroce_found *found;
 	struct nlattr *address, *age;
 	int length;
 
 	if (!nlmsg_valid_hdr(hdr, sizeof(*message)))
 		return -EBADMSG;
-	if (message->ifa_index != reading->ifindex || (message->ifa_flags & IFA_F_DADFAILED) ||
-	    reading->count == UROCE_ADDRESSES_MAX)
+	if (message->ifa_index != reading->ifindex || (message->ifa_flags & IFA_F_DADFAILED))
 		return 0;
 	if (message->ifa_family != AF_INET && message->ifa_family != AF_INET6)
 		return 0;
@@ -109,6 +109,11 @@ static int address_answer(struct nlmsghdr *hdr, void *arg)
 		address = nlmsg_find_attr(hdr, sizeof(*message), IFA_ADDRESS);
 	if (!address || nla_len(address) != length)
 		return 0;
+	if (reading->count == UROCE_ADDRESSES_MAX) {
+		reading->left_out++;
+		return 0;
+	}
+	found = &reading->found[reading->count];
 	gid_of(message->ifa_family, nla_data(address), &found->gid);
 	age = nlmsg_find_attr(hdr, sizeof(*message), IFA_CACHEINFO);
 	found->created = 0;
@@ -133,12 +138,17 @@ static int addresses_ask(struct reading *reading)
 
 int uroce_addresses_read(int ifindex, bool loopback, struct uroce_addresses *ret)
 {
-	struct reading reading = { .ifindex = ifindex };
-	int r = addresses_ask(&reading);
+	_cleanup_free_ struct reading *reading = calloc(1, sizeof(*reading));
+	int r;
 
+	if (!reading)
+		return -ENOMEM;
+	reading->ifindex = ifindex;
+	r = addresses_ask(reading);
 	if (r < 0)
 		return r;
-	uroce_addresses_order(reading.found, reading.count, ret);
+	uroce_addresses_order(reading->found, reading->count, ret);
+	ret->left_out = reading->left_out;
 	if (loopback) {
 		const struct in_addr ipv4 = { htonl(INADDR_LOOPBACK) };
 		union ibv_gid gid;

@@ -9,7 +9,7 @@
 #include <infiniband/verbs.h>
 
 enum {
-	UROCE_ADDRESSES_MAX = 128, /* addresses of one interface */
+	UROCE_ADDRESSES_MAX = 256, /* addresses of one interface: as many as GIDs */
 };
 
 struct uroce_addresses {
@@ -20,6 +20,7 @@ struct uroce_addresses {
 	union ibv_gid gid[UROCE_ADDRESSES_MAX];
 	unsigned int link_local; /* number of link-local addresses, at the beginning of gid */
 	unsigned int count;	 /* number of all addresses */
+	unsigned int left_out;	 /* further addresses, for which there is no room */
 };
 
 /*

@@ -71,8 +71,20 @@ static bool slots_remove_gone(struct uroce_dev *dev, const struct uroce_addresse
 	return changed;
 }
 
+/* Log once for each device, because addresses come and go. */
+static void left_out_log(struct uroce_dev *dev, unsigned int left_out)
+{
+	if (!left_out || dev->left_out_logged)
+		return;
+	dev->left_out_logged = true;
+	log_warn("%s: %u addresses of interface %s are no GIDs, because the table has %u entries: "
+		 "spread the addresses over several interfaces",
+		 dev->name, left_out, dev->netdev, UROCE_GID_MAX);
+}
+
 static bool slots_add_new(struct uroce_dev *dev, const struct uroce_addresses *now)
 {
+	unsigned int left_out = now->left_out;
 	bool changed = false;
 
 	for (unsigned int i = 0; i < now->count; i++) {
@@ -85,11 +97,14 @@ static bool slots_add_new(struct uroce_dev *dev, const struct uroce_addresses *n
 			continue;
 		}
 		slot = slot_free(dev, &now->gid[i]);
-		if (slot < 0)
+		if (slot < 0) {
+			left_out++;
 			continue;
+		}
 		slot_take(dev, slot, &now->gid[i]);
 		changed = true;
 	}
+	left_out_log(dev, left_out);
 	return changed;
 }
 

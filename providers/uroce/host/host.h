@@ -10,12 +10,14 @@
  * Files:
  *
  * - host.c, device.c, interface.c: create and destroy these three.
+ * - interface_list.c: chooses the interfaces that have a device.
  * - progress.c, thread.c, watch.c: receive passes, and the descriptors that the thread waits for.
  * - receive.c: brings a packet to its QP.
  * - express.c: short way of the most frequent send.
  * - gid.c, av.c, mcast.c: addresses, that is GIDs, address vectors and multicast groups.
  * - xrc.c: XRC domains, and SRQs by number.
  * - qpn.c: QP numbers.
+ * - former.c: the end of peers.
  * - show.c: shows peers the state of QPs and regions.
  * - counters.c: packet counters of QPs and devices.
  * - gsi.c, gsi_route.c, gsi_path.c: QP1.
@@ -165,6 +167,7 @@ struct uroce_dev {
 	atomic_uint link_mtu; /* bytes of the interface */
 	atomic_bool link_up;
 	bool removed;		   /* the interface is gone; under host->lock */
+	bool left_out_logged;	   /* addresses without a GID were logged; under lock */
 	atomic_uchar speed, width; /* encoded as in ibv_port_attr */
 	bool is_loopback;
 	uint8_t mac[6];

@@ -58,7 +58,7 @@ enum {
 	/* Connection manager: the first bits of an id are the first slot of the process that made
 	 * it. */
 	UROCE_ID_SLOT_SHIFT = 32 - VERBS_GSI_PREFIX_BITS,
-	UROCE_GID_MAX = 64,	    /* slots of a GID table */
+	UROCE_GID_MAX = 255,	    /* slots of a GID table: sgid_index has 8 bits */
 	UROCE_KEY_VARIANT_BITS = 8, /* key: index << 8 | variant */
 	PATH_PACKET_MAX = 8192,	    /* payload of one copied packet on any path */
 	PATH_LINE = 64,		    /* bytes of a cache line; processors fetch two */
