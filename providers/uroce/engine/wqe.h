@@ -111,6 +111,13 @@ static_assert(sizeof(((struct uroce_swqe *)0)->rdma) <= 28 &&
 			      offsetof(struct uroce_swqe, xrc.srqn),
 	      "beside it");
 
+/* Return whether the WQE of a UD QP has an address vector. Local operations have none. */
+static inline bool swqe_has_av(const struct uroce_swqe *wqe)
+{
+	return (wqe->opcode == IBV_WR_SEND || wqe->opcode == IBV_WR_SEND_WITH_IMM) &&
+	       wqe->ud.av.path;
+}
+
 struct uroce_sq {
 	uint8_t *ring;
 	uint32_t stride;

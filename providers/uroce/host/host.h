@@ -494,11 +494,19 @@ void uroce_qp_withdraw(struct uroce_qp *qp);
  * No lock held.
  */
 void uroce_qps_withdraw(struct uroce_host *host, const struct uroce_context *ctx);
+
+/* --- former.c --- */
+
 /*
  * Fail every QP that is connected to @peer of @path, because that process has gone. The caller has
  * a strand locked.
  */
 void uroce_qps_peer_gone(struct uroce_host *host, const struct uroce_path *path, const void *peer);
+/*
+ * Free the structs of former peers that no address vector names, if there are enough of them. Only
+ * for the thread that watches, between two waits, because pending events name peers.
+ */
+void uroce_former_peers_free(struct uroce_host *host);
 
 /* --- xrc.c --- */
 
@@ -541,7 +549,7 @@ int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint
 /*
  * Complete @av, the post's copy of an AH, for a datagram to @qpn. An AH names only a host, and the
  * QP number shows which process of this host the datagram is for. If that process is connected, the
- * datagram goes through shared memory. Threads: any, with any lock.
+ * datagram goes through shared memory. Under the lock of the QP, whose WQE keeps the peer's struct.
  */
 void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn);
 

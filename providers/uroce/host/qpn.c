@@ -322,8 +322,11 @@ void uroce_qp_withdraw(struct uroce_qp *qp)
 	uroce_cq_qp_purge(qp); /* before another QP gets its number */
 	uroce_unlock(&qp->lock);
 	uroce_qp_fence(qp, peer_qpn);
+	/* Without its number the QP is not found, but a pass may still handle it. */
+	uroce_shm_find_begin(qp_host(qp)->shm);
 	qpn_free(qp);
 	qp_unlist(qp);
+	uroce_shm_find_end(qp_host(qp)->shm);
 	udp_interest_drop(qp);
 }
 
@@ -390,19 +393,4 @@ void uroce_qps_withdraw(struct uroce_host *host, const struct uroce_context *ctx
 
 	for (uint32_t i = 0; (qp = qp_of(host, ctx, &i)); i++)
 		uroce_qp_withdraw(qp);
-}
-
-void uroce_qps_peer_gone(struct uroce_host *host, const struct uroce_path *path, const void *peer)
-{
-	struct uroce_qp *qp;
-
-	for (uint32_t i = 0; (qp = uroce_qp_next(host, &i)); i++) {
-		uroce_lock(&qp->lock);
-		if (uroce_qp_reliable(qp) && qp->av.path == path && qp->av.peer == peer) {
-			qp->peer_lost = true;
-			uroce_qp_show(qp);
-			uroce_req_peer_lost(qp, uroce_now());
-		}
-		uroce_unlock(&qp->lock);
-	}
 }

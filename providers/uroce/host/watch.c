@@ -172,6 +172,13 @@ static void unwatched_free(struct uroce_watches *watches)
 	pthread_mutex_unlock(&watches->lock);
 }
 
+/* Free what pending events of the last wait might have named. */
+static void ended_free(struct uroce_watches *watches)
+{
+	unwatched_free(watches);
+	uroce_former_peers_free(watches->host);
+}
+
 static void addresses_changed(struct uroce_host *host, int fd)
 {
 	struct uroce_dev *dev;
@@ -327,7 +334,7 @@ static unsigned int wait_on(struct uroce_watches *watches, int epoll, int timeou
 	}
 	if (epoll == watches->all && n > 0)
 		saw |= wait_on(watches, watches->control, 0);
-	unwatched_free(watches);
+	ended_free(watches);
 	return saw;
 }
 

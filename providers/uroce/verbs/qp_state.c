@@ -284,11 +284,15 @@ int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		r = verbs_check_modify_qp(vqp, in);
 	if (r < 0)
 		return r;
+	if (in->mask & IBV_QP_AV)
+		uroce_shm_find_begin(qp_host(qp)->shm);
 	r = qp_prepare(qp, in->attr, in->mask, &got);
-	if (r < 0)
-		return r;
-	former_drain(qp, in);
-	r = qp_modify(qp, in, &got);
+	if (!r) {
+		former_drain(qp, in);
+		r = qp_modify(qp, in, &got);
+	}
+	if (in->mask & IBV_QP_AV)
+		uroce_shm_find_end(qp_host(qp)->shm);
 	free(got.res);
 	return r;
 }

@@ -46,6 +46,17 @@ static const char *inline_text(const struct uroce_qp *qp, char *text, size_t siz
 	return text;
 }
 
+/* Choose the paths of the new datagrams. Under the QP's lock, because a path may name a peer. */
+static void datagrams_route(struct uroce_qp *qp)
+{
+	for (uint32_t i = qp->sq.head; i != qp->wr_head; i++) {
+		struct uroce_swqe *wqe = sq_wqe(&qp->sq, i);
+
+		if (swqe_has_av(wqe))
+			uroce_av_for_qpn(&wqe->ud.av, wqe->ud.qpn);
+	}
+}
+
 static int wr_complete(struct ibv_qp_ex *ex)
 {
 	struct uroce_qp *qp = ex_to_uqp(ex);
@@ -60,6 +71,8 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	if (likely(!r) && unlikely(qp->state < IBV_QPS_RTS))
 		r = EINVAL;
 	if (likely(!r)) {
+		if (qp->type == IBV_QPT_UD)
+			datagrams_route(qp);
 		qp->sq.head = qp->wr_head;
 		uroce_qp_run(qp, uroce_post_time(qp));
 	}
@@ -242,7 +255,6 @@ static void wr_set_ud_addr(struct ibv_qp_ex *ex, struct ibv_ah *ah, uint32_t rem
 	wqe->ud.av = ((struct uroce_ah *)ah)->av;
 	wqe->ud.qpn = remote_qpn & QPN_MASK;
 	wqe->ud.qkey = remote_qkey;
-	uroce_av_for_qpn(&wqe->ud.av, wqe->ud.qpn);
 }
 
 static void wr_set_xrc_srqn(struct ibv_qp_ex *ex, uint32_t remote_srqn)

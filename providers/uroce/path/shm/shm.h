@@ -34,6 +34,7 @@
  *   shm_hello.c    the messages of the handshake
  *   shm_peer.c     peers from the handshake to their death
  *   shm_life.c     whether peers live
+ *   shm_former.c   peers whose processes have ended
  *   shm_ptracer.c  Yama: which process may read the memory of this one
  *   board.c        the data that a process shows to its peers
  *   shm_segment.c  memory of this process that peers can map
@@ -342,6 +343,7 @@ struct shm_peer {
 	atomic_bool dead;
 	atomic_bool ready; /* the handshake is known to be complete */
 	bool handed;	   /* a packet was forwarded to it; under the tx_lock of its first link */
+	bool named;	   /* a former peer: an address vector names it; see shm_former.c */
 	atomic_int reads;  /* whether this process can read its memory: enum shm_reads */
 	pid_t pid;
 	uint64_t probe; /* address of its board's probe in its memory, as it claims */
@@ -424,8 +426,11 @@ struct uroce_shm {
 	atomic_uint peer_count; /* peers in that list */
 	atomic_uint asked;	/* calls that a thread has asked for */
 	atomic_uint ahead;	/* calls that no thread has asked for yet */
-	/* dead peers, which address vectors may still name; under lock */
+	/* former peers, which address vectors may still name; under lock */
 	struct shm_peer_list gone;
+	unsigned int gone_count; /* in that list; written under lock by the thread that watches */
+	unsigned int gone_kept;	 /* left there when some were freed last */
+	atomic_uint finders;	 /* threads between uroce_shm_find_begin() and _end() */
 	atomic_uint key_readers; /* threads that read the lanes of peers without a lock */
 	/* peers by slot; a further slot has an entry once its process is known */
 	_Atomic(struct shm_peer *) by_slot[SHM_SLOTS];
@@ -550,11 +555,40 @@ static inline bool uroce_shm_lives(const struct shm_front *front)
 	return (word & FUTEX_TID_MASK) && !(word & FUTEX_OWNER_DIED);
 }
 
+/* --- shm_former.c --- */
+
+/*
+ * Keep the structs of all peers that this thread finds in the table from here on, until
+ * uroce_shm_find_end(). By then the address vector of a QP that uroce_qp_next() finds names the
+ * peer. A thread that holds the lock of such a QP, or a strand, needs neither.
+ */
+static inline void uroce_shm_find_begin(struct uroce_shm *shm)
+{
+	atomic_fetch_add(&shm->finders, 1);
+}
+
+static inline void uroce_shm_find_end(struct uroce_shm *shm)
+{
+	atomic_fetch_sub(&shm->finders, 1);
+}
+
+/*
+ * Return whether there are enough former peers to free them now. If so, the thread that watches
+ * calls uroce_shm_former_keep() for each peer that an address vector names, then
+ * uroce_shm_former_free().
+ */
+bool uroce_shm_former_many(struct uroce_shm *shm);
+static inline void uroce_shm_former_keep(struct shm_peer *peer)
+{
+	peer->named = true;
+}
+void uroce_shm_former_free(struct uroce_shm *shm);
+
 /* --- board.c: what this process shows to its peers --- */
 
-/* Show that QP @qpn receives from @peer_qpn and grants peers @access (qp_access_flags) to regions
- * of @pd. One caller at a time for a QP. */
-void uroce_board_qp_show(struct uroce_shm *shm, uint32_t qpn, uint32_t pd, uint32_t access,
+/* Show that QP @qpn receives from @peer_qpn as @state says (shm_qp_state()) and grants peers access
+ * to regions of @pd. One caller at a time for a QP. */
+void uroce_board_qp_show(struct uroce_shm *shm, uint32_t qpn, uint32_t pd, uint32_t state,
 			 uint32_t peer_qpn);
 /* Show that QP @qpn does not receive. A peer may still be copying: uroce_board_qp_wait(). */
 void uroce_board_qp_hide(struct uroce_shm *shm, uint32_t qpn);

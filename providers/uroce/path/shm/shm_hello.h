@@ -119,6 +119,11 @@ int shm_process_open(int conn, pid_t pid);
 /* Open a pidfd of the process on the other side of @conn, whose board is mapped, to watch it.
  * -ECONNRESET: it has ended. */
 int shm_life_watch(struct shm_peer *peer, int conn);
+/*
+ * Return whether the process of a peer from the table lives. The thread that watches may not know
+ * yet that it has ended, while another process has taken its slot. The caller keeps the peer.
+ */
+bool shm_life_lasts(struct shm_peer *peer);
 /* Return whether this process can read the peer's memory and it belongs to the peer. Tried at the
  * first use. The caller keeps the peer. */
 bool shm_life_reads(struct shm_peer *peer);
@@ -198,6 +203,11 @@ int shm_peer_attach_board(struct shm_peer *peer, int fd);
 /* Add the peer to the table, in place of the former process of its slot. Progress sees it from here
  * on. Under shm->lock. */
 int shm_peer_publish(struct uroce_shm *shm, struct shm_peer *peer);
+
+/* --- shm_former.c --- */
+
+/* Keep the struct of a peer whose process has ended and whose memory was released. */
+void shm_former_add(struct uroce_shm *shm, struct shm_peer *peer);
 
 /* --- shm_shared.c --- */
 

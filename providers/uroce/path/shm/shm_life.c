@@ -85,6 +85,18 @@ int shm_life_watch(struct shm_peer *peer, int conn)
 		       : -ECONNRESET;
 }
 
+bool shm_life_lasts(struct shm_peer *peer)
+{
+	struct uroce_shm *shm = peer->shm;
+	bool lives;
+
+	/* Pairs with uroce_board_wait(). */
+	atomic_fetch_add(&shm->key_readers, 1);
+	lives = atomic_load(&shm->by_slot[peer->slot]) == peer && uroce_shm_lives(peer->front);
+	atomic_fetch_sub(&shm->key_readers, 1);
+	return lives;
+}
+
 /* Reading the probe word through the kernel also proves that the board belongs to that process. */
 bool shm_life_reads(struct shm_peer *peer)
 {

@@ -422,12 +422,7 @@ static void peer_gone(struct shm_peer *peer)
 	uroce_board_wait(shm);
 	shm_call_wish_end(shm, peer->slot);
 	peer_let_go(peer);
-	/* Address vectors of AHs may still name the peer: the struct stays until
-	 * uroce_shm_close(). */
-	pthread_mutex_lock(&shm->lock);
-	LIST_INSERT_HEAD(&shm->gone, peer, entry);
-	pthread_cond_broadcast(&shm->changed);
-	pthread_mutex_unlock(&shm->lock);
+	shm_former_add(shm, peer);
 }
 
 void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer)

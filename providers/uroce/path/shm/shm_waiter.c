@@ -115,7 +115,7 @@ static int attempts_await(struct uroce_shm *shm, struct shm_call *call, struct s
 
 	while (uroce_now() < end) {
 		*ret_peer = shm_peer_lookup(shm, slot);
-		if (*ret_peer && shm_peer_await(*ret_peer))
+		if (*ret_peer && shm_life_lasts(*ret_peer) && shm_peer_await(*ret_peer))
 			return 0;
 		if (call->ended == ended)
 			shm_call_try(shm, call);
@@ -156,7 +156,7 @@ int uroce_shm_peer(struct uroce_shm *shm, uint16_t slot, struct shm_peer **ret_p
 
 	if (call)
 		call_ask_for(shm, call);
-	if (peer && shm_peer_ready(peer)) {
+	if (peer && shm_peer_ready(peer) && shm_life_lasts(peer)) {
 		*ret_peer = peer;
 		return 0;
 	}
