@@ -184,7 +184,7 @@ static void board_write(struct input *in)
 	struct shm_key *key = &victim.peer_board->keys[input_u16(in) % SHM_KEYS];
 
 	qp->pd = input_u8(in);
-	qp->access = input_u32(in);
+	qp->state = input_u32(in);
 	qp->peer = which & 0x80 ? victim_qpn(which % VICTIM_QPS) : input_u32(in);
 	key->key = input_u32(in);
 	victim.peer.used->use[which / SHM_USES % PATH_STRANDS][which % SHM_USES] = input_u32(in);

@@ -323,7 +323,8 @@ static void read_response(struct uroce_qp *qp, struct uroce_swqe *wqe,
 	uint32_t expected = min_of(total - wqe->received, segment);
 	enum ibv_wc_status status;
 
-	if (pkt->payload.length != expected) {
+	if (pkt->payload.length != expected ||
+	    (pkt->any_length && path_mtu_fails(pkt->path_mtu, qp->av.path_mtu, total))) {
 		response_done(qp, wqe, IBV_WC_BAD_RESP_ERR, now);
 		return;
 	}

@@ -82,6 +82,7 @@ struct uroce_responder {
 	uint16_t ack_messages; /* messages that wait for the acknowledgement */
 	/* an acknowledgement up to psn - 1 is owed: the QP is in its strand's acks */
 	bool ack_due;
+	bool mtu_agreed;     /* a packet showed that the sender has the same path MTU */
 	bool ack_asked;	     /* the peer asked for it */
 	bool ack_hurry;	     /* it covers part of a long message: the peer's window waits for it */
 	bool ack_inside;     /* the peer asked for it inside a message: its window waits */

@@ -139,6 +139,19 @@ enum verdict resp_check_resources(struct uroce_qp *qp, const struct uroce_packet
 	return RESP_OK;
 }
 
+/*
+ * Check that the path MTUs of both QPs agree, or that the message fits in the smaller one. @length:
+ * bytes of the message up to this packet. A path that passes messages as a whole carries the
+ * sender's MTU in each packet.
+ */
+static bool mtu_agrees(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t length)
+{
+	if (hdr_flags(&pkt->hdr) & PKT_RETH)
+		length = pkt->hdr.dma_len;
+	qp->resp.mtu_agreed = pkt->path_mtu == qp->av.path_mtu;
+	return !path_mtu_fails(pkt->path_mtu, qp->av.path_mtu, length);
+}
+
 static enum verdict check_length(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	pkt_flags_t flags = hdr_flags(&pkt->hdr);
@@ -147,6 +160,8 @@ static enum verdict check_length(struct uroce_qp *qp, const struct uroce_packet 
 
 	if (!(flags & PKT_PAYLOAD))
 		return RESP_OK;
+	if (pkt->any_length && unlikely(!mtu_agrees(qp, pkt, (uint64_t)sofar + length)))
+		return uroce_qp_reliable(qp) ? RESP_INVALID : RESP_DROP;
 	if (!pkt->any_length) {
 		if (length > qp->mtu || (!(flags & PKT_END) && length != qp->mtu))
 			return uroce_qp_reliable(qp) ? RESP_INVALID : RESP_DROP;

@@ -83,6 +83,7 @@ static bool message_send(struct uroce_qp *qp, struct shm_link *link, struct uroc
 		return false;
 	uroce_bth_write(record->data, &bth);
 	record->kind = SHM_PACKET;
+	record->path_mtu = qp->av.path_mtu;
 	record->has_ack = resp->ack_due && !resp->res_pending &&
 			  (resp->ack_syndrome & AETH_KIND_MASK) == AETH_ACK;
 	if (record->has_ack) {
@@ -299,7 +300,10 @@ bool uroce_express_receive(struct path_host *paths, const void *peer, unsigned i
 	done = qp->express && qp->av.peer == peer && qp->strand == strand;
 	if (done && ack != PATH_NO_ACK)
 		ack_receive(qp, ack);
-	done = done && receive(qp, &bth, data + BTH_LEN, length - BTH_LEN - pad);
+	/* The first packet for which the path MTU matters shows whether both QPs have the same. */
+	length -= BTH_LEN + pad;
+	done = done && (length <= PATH_MTU_LEAST || qp->resp.mtu_agreed);
+	done = done && receive(qp, &bth, data + BTH_LEN, length);
 	if (done)
 		ack_owe(qp, bth.psn & BTH_ACK_REQ);
 	uroce_unlock(&qp->lock);

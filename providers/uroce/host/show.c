@@ -37,9 +37,10 @@ void uroce_qp_show(struct uroce_qp *qp)
 	if (!qp_receives(qp))
 		uroce_board_qp_hide(shm, qp->vqp.qp.qp_num);
 	else if (qp->type == IBV_QPT_XRC_RECV) /* no PD, and no one-sided operations */
-		uroce_board_qp_show(shm, qp->vqp.qp.qp_num, 0, 0, qp->dest_qpn);
+		uroce_board_qp_show(shm, qp->vqp.qp.qp_num, 0, shm_qp_state(0, 0, 0), qp->dest_qpn);
 	else
-		uroce_board_qp_show(shm, qp->vqp.qp.qp_num, qp->vqp.qp.pd->handle, qp_access(qp),
+		uroce_board_qp_show(shm, qp->vqp.qp.qp_num, qp->vqp.qp.pd->handle,
+				    shm_qp_state(qp_access(qp), qp->av.path_mtu, qp->rq_psn),
 				    qp->dest_qpn);
 }
 

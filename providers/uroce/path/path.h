@@ -118,7 +118,8 @@ struct uroce_av {
 	uint8_t sgid_index;
 	uint8_t port_num;
 	uint8_t sl;
-	bool local; /* UD: a process of this host may own the QP; see uroce_av_for_qpn() */
+	uint8_t path_mtu; /* enum ibv_mtu of a connection; 0: none */
+	bool local;	  /* UD: a process of this host may own the QP; see uroce_av_for_qpn() */
 };
 
 /*
@@ -142,9 +143,10 @@ struct uroce_packet {
 	bool has_ack;
 	uint8_t ack_syndrome;
 	uint32_t ack_psn;
-	bool marked;	 /* the network marked it: congestion */
-	bool any_length; /* payloads may have any length; otherwise first and middle packets have
-			    one MTU */
+	bool marked;	  /* the network marked it: congestion */
+	uint8_t path_mtu; /* with any_length: enum ibv_mtu of the sender's connection; 0: unknown */
+	bool any_length;  /* payloads may have any length; otherwise first and middle packets have
+			     one MTU */
 	/* source, for UD completions: 40 bytes as the GRH area of the receive buffer shows them;
 	 * NULL unless UD */
 	const uint8_t *grh;
@@ -197,7 +199,23 @@ struct uroce_rdma {
 	uint32_t rkey;
 	uint64_t swap_add; /* operand of atomics */
 	uint64_t compare;
+	uint32_t sq_psn;  /* of the QP, as at RTS */
+	uint8_t path_mtu; /* of the QP, enum ibv_mtu */
 };
+
+enum {
+	PATH_MTU_LEAST = 256, /* bytes */
+};
+
+/*
+ * Return whether a message of @length bytes must fail because the two QPs have different path MTUs.
+ * On a network it does if it has more bytes than the smaller one: then its packets have other
+ * lengths than the receiver expects. Paths without packets of one MTU fail it as well.
+ */
+static inline bool path_mtu_fails(uint8_t mtu, uint8_t other_mtu, uint64_t length)
+{
+	return mtu != other_mtu && length > 128u << min_of(mtu, other_mtu);
+}
 
 /* Return whether the operation returns the previous value of 8 bytes. */
 static inline bool uroce_rdma_atomic(const struct uroce_rdma *rdma)

@@ -137,6 +137,8 @@ static void resources_install(struct uroce_responder *resp, struct qp_prepared *
 static void qp_install(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int mask,
 		       struct qp_prepared *got)
 {
+	uint8_t path_mtu = mask & IBV_QP_PATH_MTU ? attr->path_mtu : qp->av.path_mtu;
+
 	if (mask & IBV_QP_AV) {
 		qp->av = got->av;
 		qp->express = uroce_express_possible(qp);
@@ -151,6 +153,7 @@ static void qp_install(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int 
 		resources_install(&qp->resp, got);
 	if ((mask & IBV_QP_PATH_MTU))
 		qp->mtu = 128u << attr->path_mtu;
+	qp->av.path_mtu = path_mtu;
 	if (qp->av.path && !qp->av.path->lossless)
 		qp->av.mtu = qp->mtu ? qp->mtu : qp->av.mtu;
 }

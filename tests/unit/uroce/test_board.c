@@ -152,7 +152,8 @@ static void test_qp_unused(void **state)
 static void test_qp_loses(void **state)
 {
 	assert_false(uroce_board_qp_loses(&t.shm, OWN_QPN, 0));
-	uroce_board_qp_show(&t.shm, OWN_QPN, 1, IBV_ACCESS_REMOTE_WRITE, PEER_QPN);
+	uroce_board_qp_show(&t.shm, OWN_QPN, 1, shm_qp_state(IBV_ACCESS_REMOTE_WRITE, 0, 0),
+			    PEER_QPN);
 	assert_false(uroce_board_qp_loses(&t.shm, OWN_QPN, IBV_ACCESS_REMOTE_WRITE));
 	assert_true(uroce_board_qp_loses(&t.shm, OWN_QPN, IBV_ACCESS_REMOTE_READ));
 	uroce_board_qp_hide(&t.shm, OWN_QPN);

@@ -215,7 +215,8 @@ static void test_ended(void **state)
 	assert_non_null(peer);
 	ended_qpn = ended.host.slot << UROCE_QPN_BLOCK_BITS | 2;
 	stays_qpn = stays.host.slot << UROCE_QPN_BLOCK_BITS | 2;
-	uroce_board_qp_show(ended.shm, ended_qpn, 0, IBV_ACCESS_REMOTE_WRITE, stays_qpn);
+	uroce_board_qp_show(ended.shm, ended_qpn, 0, shm_qp_state(IBV_ACCESS_REMOTE_WRITE, 0, 0),
+			    stays_qpn);
 	uroce_board_key_show(ended.shm, KEY, &region);
 	av = (struct uroce_av){ .path = &stays.shm->path, .peer = peer };
 	assert_true(uroce_shm_ops.receiving(av.path, &av, ended_qpn, stays_qpn));

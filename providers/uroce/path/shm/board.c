@@ -129,7 +129,7 @@ static struct shm_qp *own_entry(struct uroce_shm *shm, uint32_t qpn)
 	return &shm->board->qps[uroce_qpn_index(qpn)];
 }
 
-void uroce_board_qp_show(struct uroce_shm *shm, uint32_t qpn, uint32_t pd, uint32_t access,
+void uroce_board_qp_show(struct uroce_shm *shm, uint32_t qpn, uint32_t pd, uint32_t state,
 			 uint32_t peer_qpn)
 {
 	struct shm_qp *entry = own_entry(shm, qpn);
@@ -137,7 +137,7 @@ void uroce_board_qp_show(struct uroce_shm *shm, uint32_t qpn, uint32_t pd, uint3
 	atomic_store_explicit(&entry->pd, pd, memory_order_relaxed);
 	atomic_store_explicit(&entry->peer, peer_qpn, memory_order_relaxed);
 	/* Pairs with qp_admits() in shm_rdma.c. */
-	atomic_store_explicit(&entry->access, access | SHM_QP_READY, memory_order_release);
+	atomic_store_explicit(&entry->state, state, memory_order_release);
 }
 
 void uroce_board_qp_hide(struct uroce_shm *shm, uint32_t qpn)
@@ -145,14 +145,14 @@ void uroce_board_qp_hide(struct uroce_shm *shm, uint32_t qpn)
 	struct shm_qp *entry = own_entry(shm, qpn);
 
 	/* seq_cst: uroce_board_qp_wait() may follow. */
-	if (atomic_load_explicit(&entry->access, memory_order_relaxed))
-		atomic_store_explicit(&entry->access, 0, memory_order_seq_cst);
+	if (atomic_load_explicit(&entry->state, memory_order_relaxed))
+		atomic_store_explicit(&entry->state, 0, memory_order_seq_cst);
 }
 
 bool uroce_board_qp_loses(struct uroce_shm *shm, uint32_t qpn, uint32_t access)
 {
-	return atomic_load_explicit(&own_entry(shm, qpn)->access, memory_order_relaxed) &
-	       ~SHM_QP_READY & ~access;
+	return atomic_load_explicit(&own_entry(shm, qpn)->state, memory_order_relaxed) &
+	       SHM_QP_ACCESS & ~access;
 }
 
 void uroce_board_qp_sends(struct uroce_shm *shm, uint32_t qpn, bool sends)

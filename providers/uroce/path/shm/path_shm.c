@@ -61,7 +61,9 @@ static void rx_packet(struct shm_link *link, const struct shm_record *record, ui
 {
 	struct shm_peer *peer = link->peer;
 	struct path_host *host = peer->shm->host;
-	struct uroce_packet pkt = { .any_length = true, .payload.path = &peer->shm->path };
+	struct uroce_packet pkt = { .any_length = true,
+				    .path_mtu = record->path_mtu & 7,
+				    .payload.path = &peer->shm->path };
 	struct shm_reference ref;
 	int header;
 

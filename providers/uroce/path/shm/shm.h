@@ -74,7 +74,7 @@
 enum {
 	/* Programs of 32 bits and of 64 bits have different versions, and so use the network path
 	 * between them, because addresses and iovecs are passed as they are in memory. */
-	SHM_VERSION = 36 + (sizeof(void *) == 8),
+	SHM_VERSION = 38 + (sizeof(void *) == 8),
 	SHM_LINE = 64,
 	SHM_PAGE = 4096,
 	/* bytes of a first ring: links of the first strand begin with it */
@@ -120,8 +120,9 @@ struct shm_record {
 	atomic_ullong stamp;
 	uint32_t length; /* bytes of data */
 	uint16_t kind;
-	uint16_t has_ack;
-	uint32_t ack; /* syndrome << 24 | PSN, for the QP the packet is for */
+	uint8_t has_ack;
+	uint8_t path_mtu; /* of the sending QP, enum ibv_mtu; not in a SHM_FORWARD */
+	uint32_t ack;	  /* syndrome << 24 | PSN, for the QP the packet is for */
 	uint8_t data[];
 };
 
@@ -237,14 +238,24 @@ struct shm_segment {
 
 /* A QP on its owner's board. */
 struct shm_qp {
-	atomic_uint pd;	    /* id of the PD */
-	atomic_uint access; /* qp_access_flags; bit 31: connected and receiving; 0: neither */
-	atomic_uint peer;   /* QPN of its peer */
+	atomic_uint pd;	   /* id of the PD */
+	atomic_uint state; /* shm_qp_state(); 0: it does not receive */
+	atomic_uint peer;  /* QPN of its peer */
 	/* Peers may fetch a payload by reference while this equals the value in the reference. It
 	 * changes each time the QP begins to send; 0: the QP does not send. */
 	atomic_uint sends;
 };
-#define SHM_QP_READY 0x80000000u
+#define SHM_QP_READY  0x80000000u /* connected and receiving */
+#define SHM_QP_ACCESS 0xfu	  /* qp_access_flags of reads, writes and atomics */
+#define SHM_QP_MTU    4		  /* first bit of the path MTU, enum ibv_mtu */
+#define SHM_QP_PSN    7		  /* first bit of the rq_psn */
+
+/* How a QP receives. An initiator with another PSN or MTU finds out by packets that it does not. */
+static inline uint32_t shm_qp_state(uint32_t access, uint8_t path_mtu, uint32_t rq_psn)
+{
+	return SHM_QP_READY | (rq_psn & PSN_MASK) << SHM_QP_PSN |
+	       (uint32_t)(path_mtu & 7) << SHM_QP_MTU | (access & SHM_QP_ACCESS);
+}
 
 /* A service id with a listener, in a hash table with open addressing. */
 struct shm_service {

@@ -30,14 +30,28 @@ static int key_check(const struct shm_key *key, const struct uroce_rdma *rdma, u
 	return 0;
 }
 
-/* Return whether the target's board shows its QP as connected to this one and granting @need. */
-static bool qp_admits(const struct shm_qp *qp, uint32_t own_qpn, uint32_t need)
+/* Return the state of a QP of the target, or 0 if it is not connected to @own_qpn. */
+static uint32_t qp_state(const struct shm_qp *qp, uint32_t own_qpn)
 {
-	need |= SHM_QP_READY;
 	/* Pairs with uroce_board_qp_hide(): the owner sees this use, or this thread sees the QP
 	 * gone. */
-	return (atomic_load_explicit(&qp->access, memory_order_seq_cst) & need) == need &&
-	       atomic_load_explicit(&qp->peer, memory_order_relaxed) == own_qpn;
+	uint32_t state = atomic_load_explicit(&qp->state, memory_order_seq_cst);
+
+	return atomic_load_explicit(&qp->peer, memory_order_relaxed) == own_qpn ? state : 0;
+}
+
+/*
+ * Return whether the target's board shows its QP as connected to this one, granting @need. If PSNs
+ * or MTUs of the two differ, packets fail as on a network.
+ */
+static bool qp_admits(const struct shm_qp *qp, const struct uroce_rdma *rdma, uint32_t need)
+{
+	uint32_t state = qp_state(qp, rdma->own_qpn);
+
+	need |= SHM_QP_READY;
+	return (state & need) == need &&
+	       (state >> SHM_QP_PSN & PSN_MASK) == (rdma->sq_psn & PSN_MASK) &&
+	       !path_mtu_fails(state >> SHM_QP_MTU & 7, rdma->path_mtu, rdma->length);
 }
 
 bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
@@ -50,7 +64,7 @@ bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t 
 	if (peer->dead || !uroce_shm_lives(peer->front))
 		return false;
 	board = uroce_shm_board_borrow(peer);
-	receiving = board && qp_admits(&board->qps[uroce_qpn_index(dest_qpn)], own_qpn, 0);
+	receiving = board && qp_state(&board->qps[uroce_qpn_index(dest_qpn)], own_qpn);
 	uroce_shm_board_return(peer, board);
 	return receiving;
 }
@@ -86,7 +100,7 @@ static int used_rdma(struct shm_peer *peer, const struct shm_board *board,
 	struct shm_place at;
 	int r;
 
-	if (!qp_admits(qp, rdma->own_qpn, need))
+	if (!qp_admits(qp, rdma, need))
 		return -EOPNOTSUPP;
 	r = key_check(key, rdma, atomic_load_explicit(&qp->pd, memory_order_relaxed), need, &at);
 	if (r < 0)

@@ -5,8 +5,11 @@
 #include "providers/uroce/path/shm/shm.h"
 #include "providers/uroce/path/shm/shm_hello.h"
 
-static void record_ack(struct shm_record *record, const struct uroce_tx *tx)
+static void record_begin(struct shm_record *record, enum shm_kind kind, const struct uroce_av *av,
+			 const struct uroce_tx *tx)
 {
+	record->kind = kind;
+	record->path_mtu = av->path_mtu;
 	record->has_ack = tx->has_ack;
 	if (tx->has_ack)
 		record->ack = (uint32_t)tx->ack_syndrome << 24 | (tx->ack_psn & PSN_MASK);
@@ -24,7 +27,7 @@ static int payload_copy(struct shm_link *link, uint8_t *dst, const struct uroce_
 	return 0;
 }
 
-static int send_copied(struct shm_link *link, const struct uroce_tx *tx)
+static int send_copied(struct shm_link *link, const struct uroce_av *av, const struct uroce_tx *tx)
 {
 	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
 	uint32_t pad = uroce_wire_pad(tx->length);
@@ -33,8 +36,7 @@ static int send_copied(struct shm_link *link, const struct uroce_tx *tx)
 
 	if (!record)
 		return -EAGAIN;
-	record->kind = SHM_PACKET;
-	record_ack(record, tx);
+	record_begin(record, SHM_PACKET, av, tx);
 	uroce_wire_pack(tx->hdr, tx->length, record->data);
 	r = payload_copy(link, record->data + header, tx);
 	if (r < 0)
@@ -43,7 +45,8 @@ static int send_copied(struct shm_link *link, const struct uroce_tx *tx)
 	return 0;
 }
 
-static int send_reference(struct shm_link *link, const struct uroce_tx *tx)
+static int send_reference(struct shm_link *link, const struct uroce_av *av,
+			  const struct uroce_tx *tx)
 {
 	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
 	uint32_t size = shm_reference_size(tx);
@@ -51,23 +54,21 @@ static int send_reference(struct shm_link *link, const struct uroce_tx *tx)
 
 	if (!record)
 		return -EAGAIN;
-	record->kind = SHM_REFERENCE;
-	record_ack(record, tx);
+	record_begin(record, SHM_REFERENCE, av, tx);
 	uroce_wire_pack(tx->hdr, 0, record->data);
 	shm_reference_write(link, tx, record->data + header);
 	shm_record_commit(link, record, header + size);
 	return 0;
 }
 
-static int send_placed(struct shm_link *link, const struct uroce_tx *tx)
+static int send_placed(struct shm_link *link, const struct uroce_av *av, const struct uroce_tx *tx)
 {
 	uint32_t header = uroce_opcodes[tx->hdr->opcode].header_len;
 	struct shm_record *record = shm_record_begin(link, header);
 
 	if (!record)
 		return -EAGAIN;
-	record->kind = SHM_PLACED;
-	record_ack(record, tx);
+	record_begin(record, SHM_PLACED, av, tx);
 	uroce_wire_pack(tx->hdr, 0, record->data);
 	shm_record_commit(link, record, header);
 	return 0;
@@ -127,9 +128,10 @@ int shm_send(struct uroce_path *path, const struct uroce_av *av, const struct ur
 	if (unlikely(datagram))
 		r = send_datagram(link, av, tx);
 	else if (tx->placed)
-		r = send_placed(link, tx);
+		r = send_placed(link, av, tx);
 	else
-		r = tx->length > SHM_SEGMENT ? send_reference(link, tx) : send_copied(link, tx);
+		r = tx->length > SHM_SEGMENT ? send_reference(link, av, tx)
+					     : send_copied(link, av, tx);
 	uroce_unlock(&link->tx_lock);
 	return r;
 }
