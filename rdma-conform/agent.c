@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -132,7 +133,7 @@ static void sync_sides(struct agent_thread *t)
 		agent->other = other;
 }
 
-static void step_sync(struct agent_thread *t, const struct step *step)
+void step_sync(struct agent_thread *t, const struct step *step)
 {
 	pthread_barrier_wait(&t->agent->barrier);
 	if (!t->number)
@@ -141,7 +142,7 @@ static void step_sync(struct agent_thread *t, const struct step *step)
 	t->epoch++;
 }
 
-static void step_pause(struct agent_thread *t, const struct step *step)
+void step_pause(struct agent_thread *t, const struct step *step)
 {
 	struct timespec time = { .tv_sec = step->n / 1000000, .tv_nsec = step->n % 1000000 * 1000 };
 
@@ -149,7 +150,7 @@ static void step_pause(struct agent_thread *t, const struct step *step)
 }
 
 /* A child uses what it inherited as @step says, and ends. The parent's objects must not notice. */
-static void step_fork(struct agent_thread *t, const struct step *step)
+void step_fork(struct agent_thread *t, const struct step *step)
 {
 	pid_t child = fork();
 	int status = 0;
@@ -169,24 +170,35 @@ static void step_fork(struct agent_thread *t, const struct step *step)
 	log_done(t, child < 0 ? errno : 0)->done.value[0] = status;
 }
 
-static void step_kill(struct agent_thread *t, const struct step *step)
+/* Stop the process; a helper makes it go on after @n microseconds. The helper repeats its signal,
+ * because the first may come before the stop. */
+void step_stop(struct agent_thread *t, const struct step *step)
+{
+	char script[120];
+	char *const arguments[] = { (char *)"sh", (char *)"-c", script, NULL };
+	pid_t child;
+	int r;
+
+	snprintf(script, sizeof(script), "sleep %.6f; while kill -CONT %d; do sleep 0.05; done",
+		 step->n / 1e6, getpid());
+	r = posix_spawnp(&child, "sh", NULL, NULL, arguments, environ);
+	if (!r) {
+		raise(SIGSTOP); /* to this thread: the process stops before raise() returns */
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	log_done(t, r);
+}
+
+void step_kill(struct agent_thread *t, const struct step *step)
 {
 	log_done(t, 0);
 	raise(SIGKILL);
 }
 
-static void (*const step_functions[VERB_COUNT])(struct agent_thread *, const struct step *) = {
-	[VERB_REGION] = step_region,   [VERB_REREG] = step_rereg,     [VERB_FILL] = step_fill,
-	[VERB_LOOK] = step_look,       [VERB_SET] = step_set,	      [VERB_PEEK] = step_peek,
-	[VERB_CQ] = step_cq,	       [VERB_RESIZE] = step_resize,   [VERB_SRQ] = step_srq,
-	[VERB_LIMIT] = step_limit,     [VERB_MW] = step_mw,	      [VERB_PD] = step_pd,
-	[VERB_QP] = step_qp,	       [VERB_CONNECT] = step_connect, [VERB_MODIFY] = step_modify,
-	[VERB_ACCESS] = step_access,   [VERB_QUERY] = step_query,     [VERB_POST] = step_post,
-	[VERB_RECV] = step_recv,       [VERB_POLL] = step_poll,	      [VERB_DRAIN] = step_drain,
-	[VERB_ARM] = step_arm,	       [VERB_EVENT] = step_event,     [VERB_ASYNC] = step_async,
-	[VERB_DESTROY] = step_destroy, [VERB_WATCH] = step_watch,     [VERB_PAUSE] = step_pause,
-	[VERB_SYNC] = step_sync,       [VERB_FORK] = step_fork,	      [VERB_KILL] = step_kill,
-};
+#define AS_FUNCTION(name, text) step_##text,
+static void (*const step_functions[VERB_COUNT])(struct agent_thread *,
+						const struct step *) = { VERBS(AS_FUNCTION) };
 
 static void *thread_run(void *arg)
 {

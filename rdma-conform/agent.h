@@ -37,9 +37,9 @@ struct mw {
 struct qp {
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *extended;
-	struct ibv_ah *ah;
+	struct ibv_ah *ah, *group; /* of a datagram pair: the partner, and the multicast group */
 	uint8_t send_cq, recv_cq, srq;
-	bool signal_all;
+	bool signal_all, attached;
 	uint32_t psn;
 	_Atomic int sending, receiving; /* completions to come */
 	_Atomic bool ended;		/* in error: what is posted is flushed */
@@ -56,6 +56,7 @@ struct object {
 		struct ibv_pd *pd;
 	};
 	bool there;
+	_Atomic unsigned int events; /* asynchronous, that were read */
 };
 
 /* What the other side needs of this side's objects; exchanged at each sync. */
@@ -70,6 +71,9 @@ struct publication {
 		uint32_t key, there;
 	} region[OBJECTS], mw[OBJECTS];
 };
+
+/* The multicast group ff0e::ffff:239.1.2.3. */
+extern const union ibv_gid multicast_group;
 
 #define CHAIN 16
 
@@ -142,36 +146,28 @@ void object_release(struct object *object);
 /* Hold a place for an object to be made, or one to be destroyed. */
 struct object *object_change(struct agent_thread *t, char kind, uint8_t number, bool there);
 
-void step_region(struct agent_thread *t, const struct step *step);
-void step_rereg(struct agent_thread *t, const struct step *step);
-void step_fill(struct agent_thread *t, const struct step *step);
-void step_look(struct agent_thread *t, const struct step *step);
-void step_set(struct agent_thread *t, const struct step *step);
-void step_peek(struct agent_thread *t, const struct step *step);
-void step_watch(struct agent_thread *t, const struct step *step);
-void step_cq(struct agent_thread *t, const struct step *step);
-void step_resize(struct agent_thread *t, const struct step *step);
-void step_srq(struct agent_thread *t, const struct step *step);
-void step_limit(struct agent_thread *t, const struct step *step);
-void step_mw(struct agent_thread *t, const struct step *step);
-void step_pd(struct agent_thread *t, const struct step *step);
-void step_qp(struct agent_thread *t, const struct step *step);
-void step_connect(struct agent_thread *t, const struct step *step);
-void step_modify(struct agent_thread *t, const struct step *step);
-void step_access(struct agent_thread *t, const struct step *step);
-void step_query(struct agent_thread *t, const struct step *step);
-void step_post(struct agent_thread *t, const struct step *step);
-void step_recv(struct agent_thread *t, const struct step *step);
-void step_poll(struct agent_thread *t, const struct step *step);
-void step_drain(struct agent_thread *t, const struct step *step);
-void step_arm(struct agent_thread *t, const struct step *step);
-void step_event(struct agent_thread *t, const struct step *step);
-void step_async(struct agent_thread *t, const struct step *step);
-void step_destroy(struct agent_thread *t, const struct step *step);
+#define AS_PROTOTYPE(name, text) void step_##text(struct agent_thread *t, const struct step *step);
+VERBS(AS_PROTOTYPE)
+#undef AS_PROTOTYPE
 
-int access_flags(uint32_t words);
+int access_flags(uint64_t words);
 /* Destroy the object behind @o, which is held for change. Returns a positive errno. */
 int object_destroy(struct agent *agent, char kind, struct object *o);
+/* Record what making an object came to: @made is it, or NULL with errno. Lets @o go. */
+struct event *object_made(struct agent_thread *t, struct object *o, const void *made);
+int positive(int r);
+/* How @agent reaches the address of a side. */
+struct ibv_ah_attr address_of(const struct agent *agent, union ibv_gid gid, uint16_t lid);
+int qp_to_init(struct agent *agent, struct ibv_qp *qp);
+int qp_to_rtr(struct agent *agent, struct ibv_qp *qp, const struct ibv_ah_attr *address,
+	      uint32_t number, uint32_t psn);
+/* With the timeout and the retries of @step. */
+int qp_to_rts(struct ibv_qp *qp, uint32_t psn, const struct step *step);
+/* Run @probe. Returns a positive errno: EOPNOTSUPP, if the device has none of it. */
+int probe_run(struct agent *agent, enum probe probe);
+int probe_cm_data(struct agent *agent);
+int probe_cm_reject(struct agent *agent);
+int probe_cm_leave(struct agent *agent);
 /* Poll @cq once and record what came. Returns how many. */
 int cq_poll(struct agent_thread *t, struct cq *cq, int room);
 void async_read(struct agent_thread *t, int wait_ms);

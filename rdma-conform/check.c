@@ -13,17 +13,33 @@ void exercised(struct check *c)
 			c->exercised[i]++;
 }
 
+static void note(struct check *c, const struct event *at, const char *format, va_list args)
+{
+	if (c->broken_count == BROKEN)
+		return;
+	vsnprintf(c->broken[c->broken_count].text, REPORT, format, args);
+	c->broken[c->broken_count].rule = c->rule;
+	c->broken[c->broken_count++].at = at;
+}
+
 void broken(struct check *c, const struct event *at, const char *format, ...)
 {
 	va_list args;
 
-	if (c->broken_count == BROKEN)
-		return;
 	va_start(args, format);
-	vsnprintf(c->broken[c->broken_count].text, REPORT, format, args);
+	note(c, at, format, args);
 	va_end(args);
-	c->broken[c->broken_count].rule = c->rule;
-	c->broken[c->broken_count++].at = at;
+}
+
+void keeps(struct check *c, const struct event *at, bool kept, const char *format, ...)
+{
+	va_list args;
+
+	exercised(c);
+	va_start(args, format);
+	if (!kept)
+		note(c, at, format, args);
+	va_end(args);
 }
 
 bool before(const struct check *c, const struct event *a, const struct event *b)
@@ -69,11 +85,8 @@ const struct event *made(const struct check *c, uint8_t side, char kind, uint8_t
 	static const struct {
 		char kind;
 		enum verb verb;
-	} makers[] = { { 'q', VERB_QP },
-		       { 'c', VERB_CQ },
-		       { 'r', VERB_REGION },
-		       { 's', VERB_SRQ },
-		       { 'w', VERB_MW } };
+	} makers[] = { { 'q', VERB_QP },  { 'c', VERB_CQ }, { 'r', VERB_REGION },
+		       { 's', VERB_SRQ }, { 'p', VERB_PD }, { 'w', VERB_MW } };
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(makers); i++)
 		if (makers[i].kind == kind)
@@ -88,17 +101,25 @@ const struct step *qp_step(const struct check *c, uint8_t side, uint8_t number)
 	return e ? step_of(c, e) : NULL;
 }
 
-bool qp_disturbed(const struct check *c, uint8_t number)
+bool undisturbed(const struct check *c, uint8_t number, const struct event *e)
 {
-	if (c->trial->ended[0] || c->trial->ended[1])
-		return true;
-	for (unsigned int side = 0; side < 2; side++)
-		if (done_on(c, VERB_MODIFY, side, 'q', number) ||
-		    done_on(c, VERB_ACCESS, side, 'q', number) ||
-		    done_on(c, VERB_DESTROY, side, 'q', number) ||
-		    !done_on(c, VERB_CONNECT, side, 'q', number))
-			return true;
-	return false;
+	if (c->trial->ended[0] || c->trial->ended[1] || !done_on(c, VERB_CONNECT, 0, 'q', number) ||
+	    !done_on(c, VERB_CONNECT, 1, 'q', number))
+		return false;
+	FOR_EACH_EVENT(c, d)
+	{
+		const struct step *s = step_of(c, d);
+
+		if (d->kind != EVENT_DONE || !s || d->done.error || before(c, e, d))
+			continue;
+		if (s->verb == VERB_REREG || s->verb == VERB_KILL ||
+		    (s->verb == VERB_DESTROY && s->kind == 'r') ||
+		    ((s->verb == VERB_MODIFY || s->verb == VERB_ACCESS ||
+		      s->verb == VERB_DESTROY) &&
+		     s->kind == 'q' && s->object == number))
+			return false;
+	}
+	return true;
 }
 
 bool is_send_side(const struct message *m)

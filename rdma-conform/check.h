@@ -35,6 +35,26 @@ enum cause {
 	CAUSE_COUNT,
 };
 
+/* Why a device must refuse a request. */
+enum denial {
+	DENIED_NOT,
+	DENIED_MAYBE, /* its window changes at the same time */
+	DENIED_RKEY,
+	DENIED_LKEY,
+	DENIED_QKEY,
+	DENIED_BOUNDS,
+	DENIED_ACCESS,
+	DENIED_DOMAIN,
+	DENIED_LOCAL_DOMAIN,
+	DENIED_WINDOW_BOUNDS,
+	DENIED_WINDOW_ACCESS,
+	DENIED_WINDOW_GONE,
+	DENIED_BIND,
+	DENIED_UNALIGNED,
+	DENIED_PIECES,
+	DENIED_LENGTH,
+};
+
 struct finish {
 	enum cause cause;
 	const struct event *event;
@@ -132,11 +152,9 @@ struct rule {
 	const char *sentence;
 	const char *source;
 	void (*look)(struct check *c);
+	unsigned int argument; /* of a function that serves several rules */
 };
 
-extern const struct rule *const rule_groups[];
-extern const unsigned int rule_group_sizes[];
-extern const unsigned int rule_group_count;
 const struct rule *rule_at(unsigned int index); /* NULL behind the last */
 unsigned int rule_count(void);
 
@@ -149,6 +167,9 @@ void check_trial(struct check *c, const struct trial *trial, const bool *wanted,
 void exercised(struct check *c);
 void broken(struct check *c, const struct event *at, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+/* exercised(), and broken() if it is not @kept. */
+void keeps(struct check *c, const struct event *at, bool kept, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
 bool before(const struct check *c, const struct event *a, const struct event *b);
 const struct step *step_of(const struct check *c, const struct event *e);
 const struct message *message_of_wc(const struct check *c, const struct event *wc);
@@ -158,9 +179,12 @@ const struct step *qp_step(const struct check *c, uint8_t side, uint8_t number);
 /* A step of @verb that succeeded on the object, the first. */
 const struct event *done_on(const struct check *c, enum verb verb, uint8_t side, char kind,
 			    uint8_t number);
-/* A queue pair of the side that left service by a step of the program, or whose partner did. */
-bool qp_disturbed(const struct check *c, uint8_t number);
-/* The program asks for nothing wrong with this request. */
+/* Queue pair @number was connected, and nothing that the program did can be the cause of a failure
+ * that was seen at @e. */
+bool undisturbed(const struct check *c, uint8_t number, const struct event *e);
+/* What the program asks for wrongly with this request. */
+enum denial message_denied(const struct check *c, const struct message *m);
+/* Nothing. */
 bool message_sound(const struct check *c, const struct message *m);
 bool is_send_side(const struct message *m);
 bool takes_receive(const struct message *m);

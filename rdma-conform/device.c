@@ -48,20 +48,20 @@ static int gid_choose(struct agent *agent, int wanted)
 	return best < 0 ? -ENODEV : 0;
 }
 
-static bool wr_api_works(struct agent *agent)
+static bool qp_works(struct agent *agent, enum ibv_qp_type type, uint64_t send_ops)
 {
 	struct ibv_cq *cq = ibv_create_cq(agent->context, 4, NULL, NULL, 0);
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = cq,
 		.recv_cq = cq,
 		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
-		.qp_type = IBV_QPT_RC,
-		.comp_mask = IBV_QP_INIT_ATTR_PD | IBV_QP_INIT_ATTR_SEND_OPS_FLAGS,
+		.qp_type = type,
+		.comp_mask = IBV_QP_INIT_ATTR_PD | (send_ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
 		.pd = agent->pd,
-		.send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE,
+		.send_ops_flags = send_ops,
 	};
 	struct ibv_qp *qp = cq ? ibv_create_qp_ex(agent->context, &attr) : NULL;
-	bool works = qp && ibv_qp_to_qp_ex(qp);
+	bool works = qp && (!send_ops || ibv_qp_to_qp_ex(qp));
 
 	if (qp)
 		ibv_destroy_qp(qp);
@@ -80,22 +80,14 @@ static bool extended_cq_works(struct agent *agent)
 	return cq;
 }
 
-static bool qp_type_works(struct agent *agent, enum ibv_qp_type type)
+static bool on_demand_works(struct agent *agent)
 {
-	struct ibv_cq *cq = ibv_create_cq(agent->context, 4, NULL, NULL, 0);
-	struct ibv_qp_init_attr attr = {
-		.send_cq = cq,
-		.recv_cq = cq,
-		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
-		.qp_type = type,
-	};
-	struct ibv_qp *qp = cq ? ibv_create_qp(agent->pd, &attr) : NULL;
+	const uint32_t needed = IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | IBV_ODP_SUPPORT_READ;
+	struct ibv_device_attr_ex attr = {};
 
-	if (qp)
-		ibv_destroy_qp(qp);
-	if (cq)
-		ibv_destroy_cq(cq);
-	return qp;
+	return !ibv_query_device_ex(agent->context, NULL, &attr) &&
+	       attr.odp_caps.general_caps & IBV_ODP_SUPPORT &&
+	       (attr.odp_caps.per_transport_caps.rc_odp_caps & needed) == needed;
 }
 
 static int offer_learn(struct agent *agent, const struct ibv_port_attr *port)
@@ -109,21 +101,19 @@ static int offer_learn(struct agent *agent, const struct ibv_port_attr *port)
 	o->max_qp_wr = attr.max_qp_wr;
 	o->max_sge = attr.max_sge;
 	o->max_cqe = attr.max_cqe;
-	o->max_srq = attr.max_srq;
 	o->max_srq_wr = attr.max_srq_wr;
-	o->max_mw = attr.max_mw;
-	o->max_rd_atomic = attr.max_qp_rd_atom;
 	o->mtu = 128u << port->active_mtu;
 	o->atomics = attr.atomic_cap != IBV_ATOMIC_NONE;
-	o->windows1 = attr.max_mw && attr.device_cap_flags & IBV_DEVICE_MEM_WINDOW;
-	o->windows2 = attr.max_mw && attr.device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A |
-							      IBV_DEVICE_MEM_WINDOW_TYPE_2B);
+	o->windows = attr.max_mw && attr.device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A |
+							     IBV_DEVICE_MEM_WINDOW_TYPE_2B);
 	o->srq = attr.max_srq > 0;
-	o->uc = qp_type_works(agent, IBV_QPT_UC);
-	o->ud = qp_type_works(agent, IBV_QPT_UD);
+	o->uc = qp_works(agent, IBV_QPT_UC, 0);
+	o->ud = qp_works(agent, IBV_QPT_UD, 0);
 	o->extended_cq = extended_cq_works(agent);
-	o->wr_api = wr_api_works(agent);
-	o->link_ib = port->link_layer == IBV_LINK_LAYER_INFINIBAND;
+	o->wr_api = qp_works(agent, IBV_QPT_RC, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE);
+	o->multicast = attr.max_mcast_grp > 0;
+	o->on_demand = on_demand_works(agent);
+	o->ethernet = port->link_layer == IBV_LINK_LAYER_ETHERNET;
 	return 0;
 }
 

@@ -54,10 +54,10 @@ struct event {
 /* What a device offers, as ibv_query_device_ex() says. */
 struct offer {
 	char device[64];
-	uint32_t max_qp_wr, max_sge, max_cqe, max_srq, max_srq_wr, max_mw, max_inline;
+	uint32_t max_qp_wr, max_sge, max_cqe, max_srq_wr;
 	uint32_t mtu; /* bytes */
-	uint32_t atomics, windows1, windows2, extended_cq, wr_api;
-	uint32_t max_rd_atomic, uc, ud, srq, resize, link_ib, same_address;
+	uint32_t atomics, windows, extended_cq, wr_api;
+	uint32_t uc, ud, srq, multicast, on_demand, ethernet, same_address;
 };
 
 void event_print(FILE *to, const struct event *event, const struct program *program);

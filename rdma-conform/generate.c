@@ -4,57 +4,47 @@
 #include "rdma-conform/scene.h"
 #include "util/util.h"
 
-struct kind {
-	const char *name;
-	void (*make)(struct scene *s);
-	unsigned int weight;
-	bool (*offered)(const struct offer *o);
-};
-
-static bool atomics_offered(const struct offer *o)
-{
-	return o->atomics;
-}
-
-static const struct kind kinds[] = {
-	{ "traffic", scene_traffic, 6, NULL },
-	{ "sender leaves", scene_sender_leaves, 3, NULL },
-	{ "target leaves", scene_target_leaves, 3, NULL },
-	{ "atomics", scene_atomics, 2, atomics_offered },
-	{ "mistakes", scene_wrong, 4, NULL },
-};
-
-static struct left_out left_out[ARRAY_SIZE(kinds) + 1];
+#define LEFT_OUT 64
+static struct left_out left_out[LEFT_OUT];
 
 const struct left_out *generate_left_out(void)
 {
-	for (unsigned int i = 0; i < ARRAY_SIZE(kinds); i++)
-		left_out[i].what = kinds[i].name;
 	return left_out;
 }
 
-static const struct kind *choose(struct maker *m)
+static void leave_out(const char *what)
 {
-	unsigned int total = 0, at;
+	unsigned int i = 0;
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(kinds); i++)
-		total += kinds[i].weight;
-	at = pick(m, total);
-	for (unsigned int i = 0; i < ARRAY_SIZE(kinds); i++) {
-		if (at < kinds[i].weight) {
-			if (!kinds[i].offered || kinds[i].offered(m->offer))
-				return &kinds[i];
-			left_out[i].times++;
-			return &kinds[0];
-		}
-		at -= kinds[i].weight;
-	}
-	return &kinds[0];
+	while (i + 2 < LEFT_OUT && *left_out[i].what && strcmp(left_out[i].what, what))
+		i++;
+	snprintf(left_out[i].what, sizeof(left_out[i].what), "%s", what);
+	left_out[i].times++;
+}
+
+#define TRAFFIC 40 /* weight of random traffic among the written scenes */
+
+static void make_scene(struct scene *s)
+{
+	const char *at = scenes_text;
+	struct written written;
+	int total = TRAFFIC, place;
+
+	while (scene_next(&at, &written))
+		total += written.weight;
+	place = pick(s->maker, total);
+	at = scenes_text;
+	while (scene_next(&at, &written) && place >= (int)written.weight)
+		place -= written.weight;
+	if (written.weight && scene_write(s, &written))
+		return;
+	if (written.weight)
+		leave_out(written.name);
+	scene_traffic(s);
 }
 
 static void play(struct maker *m, uint8_t number)
 {
-	const struct kind *kind = choose(m);
 	struct scene s = {
 		.maker = m,
 		.number = number,
@@ -70,7 +60,7 @@ static void play(struct maker *m, uint8_t number)
 		s.cq_words |= WORD(EXTENDED);
 	if (chance(m, 20))
 		s.qp_words |= WORD(SIGNAL_ALL);
-	kind->make(&s);
+	make_scene(&s);
 	scene_end(&s);
 }
 

@@ -249,11 +249,6 @@ void index_messages(struct check *c)
 	match_receives(c);
 }
 
-bool message_sound(const struct check *c, const struct message *m)
-{
-	return !(m->step->words & (WORD(BAD_LKEY) | WORD(BAD_RKEY) | WORD(BAD_QKEY)));
-}
-
 static struct writer *writer_add(struct check *c, uint8_t side, const struct message *message,
 				 const struct message *request)
 {
@@ -359,7 +354,7 @@ static void add_write(struct check *c, const struct message *m)
 	w->piece[0] = (struct piece){ place.region, place.offset + s->remote_offset, w->length };
 	w->pieces = 1;
 	w->wild = !m->source_known;
-	w->refused = !message_sound(c, m);
+	w->refused = message_denied(c, m) > DENIED_MAYBE;
 	if (qp_reliable(c, s->side, s->object) && m->successes && m->successes == m->completions)
 		w->success[0] = m->last;
 	w->success[1] = seen_by_receive(c, m);
@@ -410,7 +405,7 @@ static void add_read(struct check *c, struct message *m)
 	use_own_pieces(w, m);
 	w->length = step_length(m->step);
 	w->wild = !m->source_known || m->step->operation != OP_READ;
-	w->refused = !message_sound(c, m);
+	w->refused = message_denied(c, m) > DENIED_MAYBE;
 	if (m->successes && m->successes == m->completions)
 		w->success[0] = m->last;
 }

@@ -12,13 +12,14 @@
 /* A piece without tags is recorded up to this length. */
 #define RAW_RUNS 8
 
-int access_flags(uint32_t words)
+int access_flags(uint64_t words)
 {
 	return (words & WORD(LOCAL_WRITE) ? IBV_ACCESS_LOCAL_WRITE : 0) |
 	       (words & WORD(REMOTE_WRITE) ? IBV_ACCESS_REMOTE_WRITE : 0) |
 	       (words & WORD(REMOTE_READ) ? IBV_ACCESS_REMOTE_READ : 0) |
 	       (words & WORD(REMOTE_ATOMIC) ? IBV_ACCESS_REMOTE_ATOMIC : 0) |
-	       (words & WORD(MW_BIND) ? IBV_ACCESS_MW_BIND : 0);
+	       (words & WORD(MW_BIND) ? IBV_ACCESS_MW_BIND : 0) |
+	       (words & WORD(ON_DEMAND) ? IBV_ACCESS_ON_DEMAND : 0);
 }
 
 static uint8_t *memory_make(size_t length, bool shared)
@@ -61,17 +62,14 @@ void step_region(struct agent_thread *t, const struct step *step)
 		r->length = step->n ?: 4096;
 		r->memory = memory_make(r->length, HAS(step, SHARED));
 	}
-	errno = 0;
 	r->mr = ibv_reg_mr(pd_of(t->agent, step->pd), r->memory, r->length,
 			   access_flags(step->words));
-	o->there = r->mr;
-	e = log_done(t, r->mr ? 0 : errno);
+	e = object_made(t, o, r->mr);
 	if (r->mr) {
 		e->done.value[0] = r->mr->lkey;
 		e->done.value[1] = r->mr->rkey;
 		e->done.value[2] = (uintptr_t)r->memory;
 	}
-	object_release(o);
 }
 
 void step_rereg(struct agent_thread *t, const struct step *step)

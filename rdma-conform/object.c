@@ -1,9 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Steps that make, change and destroy objects other than regions and queue pairs. */
+#include <errno.h>
 #include <fcntl.h>
 
 #include "rdma-conform/agent.h"
 #include "util/util.h"
+
+int positive(int r)
+{
+	return r < 0 ? errno : r;
+}
+
+struct event *object_made(struct agent_thread *t, struct object *o, const void *made)
+{
+	struct event *e = log_done(t, made ? 0 : errno);
+
+	o->there = made;
+	o->events = 0;
+	object_release(o);
+	return e;
+}
 
 void step_pd(struct agent_thread *t, const struct step *step)
 {
@@ -11,11 +27,8 @@ void step_pd(struct agent_thread *t, const struct step *step)
 
 	if (!o)
 		return;
-	errno = 0;
 	o->pd = ibv_alloc_pd(t->agent->context);
-	o->there = o->pd;
-	log_done(t, o->pd ? 0 : errno);
-	object_release(o);
+	object_made(t, o, o->pd);
 }
 
 static void cq_make(struct agent *agent, struct cq *cq, const struct step *step)
@@ -37,36 +50,32 @@ static void cq_make(struct agent *agent, struct cq *cq, const struct step *step)
 void step_cq(struct agent_thread *t, const struct step *step)
 {
 	struct object *o = object_change(t, 'c', step->object, false);
-	struct event *e;
+	struct cq *cq;
 
 	if (!o)
 		return;
-	o->cq = (struct cq){};
-	errno = 0;
+	cq = &o->cq;
+	*cq = (struct cq){};
 	if (HAS(step, EVENTS)) {
-		o->cq.channel = ibv_create_comp_channel(t->agent->context);
-		if (o->cq.channel)
-			fcntl(o->cq.channel->fd, F_SETFL, O_NONBLOCK);
+		cq->channel = ibv_create_comp_channel(t->agent->context);
+		if (cq->channel)
+			fcntl(cq->channel->fd, F_SETFL, O_NONBLOCK);
 	}
-	cq_make(t->agent, &o->cq, step);
-	o->there = o->cq.cq;
-	e = log_done(t, o->cq.cq ? 0 : errno);
-	if (o->there)
-		e->done.value[0] = o->cq.cq->cqe;
-	else if (o->cq.channel)
-		ibv_destroy_comp_channel(o->cq.channel);
-	object_release(o);
+	cq_make(t->agent, cq, step);
+	if (!cq->cq && cq->channel)
+		ibv_destroy_comp_channel(cq->channel);
+	object_made(t, o, cq->cq)->done.value[0] = cq->cq ? cq->cq->cqe : 0;
 }
 
 void step_resize(struct agent_thread *t, const struct step *step)
 {
 	struct object *o = object_use(t, 'c', step->object);
-	int r;
+	struct event *e;
 
 	if (!o)
 		return;
-	r = ibv_resize_cq(o->cq.cq, step->n);
-	log_done(t, r)->done.value[0] = o->cq.cq->cqe;
+	e = log_done(t, positive(ibv_resize_cq(o->cq.cq, step->n)));
+	e->done.value[0] = o->cq.cq->cqe;
 	object_release(o);
 }
 
@@ -76,16 +85,11 @@ void step_srq(struct agent_thread *t, const struct step *step)
 	struct ibv_srq_init_attr attr = {
 		.attr = { .max_wr = step->n ?: 16, .max_sge = SGES, .srq_limit = step->x },
 	};
-	struct event *e;
 
 	if (!o)
 		return;
-	errno = 0;
 	o->srq.srq = ibv_create_srq(t->agent->pd, &attr);
-	o->there = o->srq.srq;
-	e = log_done(t, o->there ? 0 : errno);
-	e->done.value[0] = attr.attr.max_wr;
-	object_release(o);
+	object_made(t, o, o->srq.srq)->done.value[0] = attr.attr.max_wr;
 }
 
 void step_limit(struct agent_thread *t, const struct step *step)
@@ -105,11 +109,18 @@ void step_mw(struct agent_thread *t, const struct step *step)
 
 	if (!o)
 		return;
-	errno = 0;
-	o->mw.mw = ibv_alloc_mw(t->agent->pd, step->n == 1 ? IBV_MW_TYPE_1 : IBV_MW_TYPE_2);
-	o->there = o->mw.mw;
-	log_done(t, o->there ? 0 : errno);
-	object_release(o);
+	o->mw.mw = ibv_alloc_mw(t->agent->pd, IBV_MW_TYPE_2);
+	object_made(t, o, o->mw.mw);
+}
+
+void step_try(struct agent_thread *t, const struct step *step)
+{
+	int r = probe_run(t->agent, step->probe);
+
+	if (r == EOPNOTSUPP || r == ENOSYS)
+		log_event(t, EVENT_SKIP);
+	else
+		log_done(t, r);
 }
 
 static int cq_destroy(struct cq *cq)
@@ -123,16 +134,17 @@ static int cq_destroy(struct cq *cq)
 
 static int qp_destroy(struct qp *qp)
 {
-	int r = ibv_destroy_qp(qp->qp);
+	int r;
 
+	if (qp->attached)
+		ibv_detach_mcast(qp->qp, &multicast_group, 0);
+	qp->attached = false;
+	r = ibv_destroy_qp(qp->qp);
 	if (!r && qp->ah)
 		ibv_destroy_ah(qp->ah);
+	if (!r && qp->group)
+		ibv_destroy_ah(qp->group);
 	return r;
-}
-
-static int positive(int r)
-{
-	return r < 0 ? errno : r;
 }
 
 int object_destroy(struct agent *agent, char kind, struct object *o)

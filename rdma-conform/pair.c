@@ -6,7 +6,7 @@
 
 #define QKEY 0x1ee7
 
-static enum ibv_qp_type qp_type(uint32_t words)
+static enum ibv_qp_type qp_type(uint64_t words)
 {
 	return words & WORD(UD) ? IBV_QPT_UD : words & WORD(UC) ? IBV_QPT_UC : IBV_QPT_RC;
 }
@@ -81,9 +81,8 @@ void step_qp(struct agent_thread *t, const struct step *step)
 	o->qp.signal_all = HAS(step, SIGNAL_ALL);
 	o->qp.psn = psn_of(t->agent, step->object);
 	o->qp.qp = qp_make(t->agent, step, &attr);
-	o->there = o->qp.qp;
-	e = log_done(t, o->there ? 0 : errno);
-	if (o->there) {
+	e = object_made(t, o, o->qp.qp);
+	if (!e->done.error) {
 		o->qp.extended = HAS(step, WR_API) ? ibv_qp_to_qp_ex(o->qp.qp) : NULL;
 		e->done.value[0] = o->qp.qp->qp_num;
 		e->done.value[1] = attr.cap.max_send_wr;
@@ -91,22 +90,53 @@ void step_qp(struct agent_thread *t, const struct step *step)
 		e->done.value[3] = attr.cap.max_inline_data;
 		e->done.value[4] = attr.srq != NULL;
 	}
-	object_release(o);
 }
 
-static struct ibv_ah_attr address_of(const struct agent *agent)
+struct ibv_ah_attr address_of(const struct agent *agent, union ibv_gid gid, uint16_t lid)
 {
 	return (struct ibv_ah_attr){
 		.is_global = agent->global,
-		.dlid = agent->other.lid,
+		.dlid = lid,
 		.port_num = agent->port,
-		.grh = { .dgid = agent->other.gid,
-			 .sgid_index = agent->gid_index,
-			 .hop_limit = 64 },
+		.grh = { .dgid = gid, .sgid_index = agent->gid_index, .hop_limit = 64 },
 	};
 }
 
-static int to_init(struct agent *agent, struct ibv_qp *qp)
+const union ibv_gid multicast_group = { .raw = { 0xff, 0x0e, [10] = 0xff, 0xff, 239, 1, 2, 3 } };
+
+static struct ibv_ah *group_address(struct agent *agent)
+{
+	struct ibv_ah_attr attr = address_of(agent, multicast_group, 0);
+
+	attr.is_global = 1;
+	return agent->offer.multicast ? ibv_create_ah(agent->pd, &attr) : NULL;
+}
+
+void step_attach(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_use(t, 'q', step->object);
+	bool attach = step->verb == VERB_ATTACH;
+	int r;
+
+	if (!o)
+		return;
+	if (o->qp.attached == attach) {
+		log_event(t, EVENT_SKIP);
+	} else {
+		r = attach ? ibv_attach_mcast(o->qp.qp, &multicast_group, 0)
+			   : ibv_detach_mcast(o->qp.qp, &multicast_group, 0);
+		o->qp.attached ^= !r;
+		log_done(t, positive(r));
+	}
+	object_release(o);
+}
+
+void step_detach(struct agent_thread *t, const struct step *step)
+{
+	step_attach(t, step);
+}
+
+int qp_to_init(struct agent *agent, struct ibv_qp *qp)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
@@ -124,27 +154,29 @@ static int to_init(struct agent *agent, struct ibv_qp *qp)
 			(qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
 }
 
-static int to_rtr(struct agent *agent, struct ibv_qp *qp, unsigned int number)
+/* The initiator of an XRC pair is no target, and the target is no initiator. */
+int qp_to_rtr(struct agent *agent, struct ibv_qp *qp, const struct ibv_ah_attr *address,
+	      uint32_t number, uint32_t psn)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTR,
 		.path_mtu = agent->offer.mtu < 1024 ? IBV_MTU_256 : IBV_MTU_1024,
-		.dest_qp_num = agent->other.qp[number].number,
-		.rq_psn = agent->other.qp[number].psn,
+		.dest_qp_num = number,
+		.rq_psn = psn,
 		.max_dest_rd_atomic = 4,
 		.min_rnr_timer = 1,
-		.ah_attr = address_of(agent),
+		.ah_attr = *address,
 	};
 	int mask = IBV_QP_STATE;
 
 	if (qp->qp_type != IBV_QPT_UD)
 		mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN;
-	if (qp->qp_type == IBV_QPT_RC)
+	if (qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_RECV)
 		mask |= IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
 	return ibv_modify_qp(qp, &attr, mask);
 }
 
-static int to_rts(struct ibv_qp *qp, uint32_t psn, const struct step *step)
+int qp_to_rts(struct ibv_qp *qp, uint32_t psn, const struct step *step)
 {
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_RTS,
@@ -157,7 +189,7 @@ static int to_rts(struct ibv_qp *qp, uint32_t psn, const struct step *step)
 
 	return ibv_modify_qp(qp, &attr,
 			     IBV_QP_STATE | IBV_QP_SQ_PSN |
-				     (qp->qp_type != IBV_QPT_RC
+				     (qp->qp_type != IBV_QPT_RC && qp->qp_type != IBV_QPT_XRC_SEND
 					      ? 0
 					      : IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
 							IBV_QP_RNR_RETRY |
@@ -175,31 +207,34 @@ static int state_set(struct ibv_qp *qp, enum ibv_qp_state state)
 void step_connect(struct agent_thread *t, const struct step *step)
 {
 	struct object *o = object_use(t, 'q', step->object);
-	struct ibv_ah_attr address = address_of(t->agent);
+	struct ibv_ah_attr address = address_of(t->agent, t->agent->other.gid, t->agent->other.lid);
+	uint32_t number = t->agent->other.qp[step->object].number;
 	unsigned int stage = 1;
 	int r;
 
 	if (!o)
 		return;
-	if (!t->agent->other.qp[step->object].number) {
+	if (!number) {
 		log_event(t, EVENT_SKIP);
 		object_release(o);
 		return;
 	}
-	r = to_init(t->agent, o->qp.qp);
+	r = qp_to_init(t->agent, o->qp.qp);
 	if (!r && ++stage)
-		r = to_rtr(t->agent, o->qp.qp, step->object);
+		r = qp_to_rtr(t->agent, o->qp.qp, &address, number,
+			      t->agent->other.qp[step->object].psn);
 	if (!r && ++stage)
-		r = to_rts(o->qp.qp, o->qp.psn, step);
+		r = qp_to_rts(o->qp.qp, o->qp.psn, step);
 	if (!r && o->qp.qp->qp_type == IBV_QPT_UD && ++stage) {
 		o->qp.ah = ibv_create_ah(t->agent->pd, &address);
 		r = o->qp.ah ? 0 : errno;
+		o->qp.group = group_address(t->agent);
 	}
 	log_done(t, r)->done.value[0] = stage;
 	object_release(o);
 }
 
-static enum ibv_qp_state state_of(uint32_t words)
+static enum ibv_qp_state state_of(uint64_t words)
 {
 	return words & WORD(RESET)  ? IBV_QPS_RESET
 	       : words & WORD(INIT) ? IBV_QPS_INIT
@@ -217,7 +252,7 @@ void step_modify(struct agent_thread *t, const struct step *step)
 	if (!o)
 		return;
 	if (state == IBV_QPS_INIT)
-		r = to_init(t->agent, o->qp.qp);
+		r = qp_to_init(t->agent, o->qp.qp);
 	else
 		r = state_set(o->qp.qp, state);
 	if (!r && state == IBV_QPS_ERR)

@@ -201,9 +201,11 @@ static void log_async(struct agent_thread *t, const struct ibv_async_event *asyn
 		if (q->there && async->element.qp == q->qp.qp) {
 			e->async.kind = 'q';
 			e->async.object = i;
+			q->events++;
 		} else if (s->there && async->element.srq == s->srq.srq) {
 			e->async.kind = 's';
 			e->async.object = i;
+			s->events++;
 		}
 	}
 }
@@ -221,8 +223,19 @@ void async_read(struct agent_thread *t, int wait_ms)
 	}
 }
 
+/* Read asynchronous events until one of the object came, or for @n microseconds. Any thread of the
+ * side may be the one that reads it. */
 void step_async(struct agent_thread *t, const struct step *step)
 {
-	async_read(t, step->n / 1000);
+	int64_t end = now() + (step->n ? (int64_t)step->n * 1000 : t->agent->patience);
+	struct object *o = object_use(t, step->kind, step->object);
+	unsigned int before = step->n && o ? o->events : 0;
+
+	if (!o)
+		return;
+	do
+		async_read(t, 1);
+	while (o->events == before && now() < end);
 	log_done(t, 0);
+	object_release(o);
 }

@@ -67,10 +67,11 @@ static bool fill_send(struct agent *agent, struct qp *qp, const struct step *ste
 	if (HAS(step, IMM))
 		wr->imm_data = htobe32(step->id);
 	if (qp->qp->qp_type == IBV_QPT_UD) {
-		wr->wr.ud.ah = qp->ah;
-		wr->wr.ud.remote_qpn = agent->other.qp[step->object].number;
+		wr->wr.ud.ah = HAS(step, MCAST) ? qp->group : qp->ah;
+		wr->wr.ud.remote_qpn =
+			HAS(step, MCAST) ? 0xffffff : agent->other.qp[step->object].number;
 		wr->wr.ud.remote_qkey = HAS(step, BAD_QKEY) ? QKEY + 1 : QKEY;
-		return qp->ah;
+		return wr->wr.ud.ah;
 	}
 	if (!HAS(step, INVALIDATE))
 		return true;
@@ -139,6 +140,9 @@ static bool fill_operation(struct agent *agent, struct qp *qp, const struct step
 	}
 }
 
+/* More pieces than any queue pair takes. */
+static struct ibv_sge many[4096];
+
 static bool request_fill(struct agent *agent, struct qp *qp, const struct step *step,
 			 struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
@@ -151,6 +155,10 @@ static bool request_fill(struct agent *agent, struct qp *qp, const struct step *
 			      (HAS(step, SOLICITED) ? IBV_SEND_SOLICITED : 0) |
 			      (HAS(step, INLINE) ? IBV_SEND_INLINE : 0),
 	};
+	if (HAS(step, LONG)) {
+		wr->sg_list = many;
+		wr->num_sge = ARRAY_SIZE(many);
+	}
 	return pieces_to_sges(agent, step, sge) && fill_operation(agent, qp, step, wr);
 }
 
@@ -256,14 +264,17 @@ static void unexpect(struct agent *agent, struct qp *qp, const struct step *step
 		qp->sending--;
 }
 
-/* A window's key is the new one as soon as the bind is on its way: that is the program's to keep.
- */
-static void bound(struct agent *agent, const struct step *step)
+/* The key of a window is the new one as soon as the bind is on its way; the program has to keep it.
+ * Returns the key. */
+static uint32_t bound(struct agent *agent, const struct step *step, bool accepted)
 {
 	struct mw *mw = window_of(agent, step->mw);
 
-	if (step->operation == OP_BIND && mw)
+	if (step->operation != OP_BIND || !mw)
+		return 0;
+	if (accepted)
 		mw->mw->rkey = ibv_inc_rkey(mw->mw->rkey);
+	return mw->mw->rkey;
 }
 
 static void chain_post(struct agent_thread *t, struct qp *qp)
@@ -284,14 +295,13 @@ static void chain_post(struct agent_thread *t, struct qp *qp)
 
 		if (refused)
 			unexpect(t->agent, qp, &steps[chain->step[i]]);
-		else
-			bound(t->agent, &steps[chain->step[i]]);
 		t->step = chain->step[i];
 		e = log_done(t, refused ? r : 0);
 		e->done.value[0] = !refused;
 		e->done.value[1] = r ? bad : NO_INDEX;
 		e->done.value[2] = chain->count;
 		e->done.value[3] = i;
+		e->done.value[4] = bound(t->agent, &steps[chain->step[i]], !refused);
 	}
 	t->step = at;
 	chain->count = 0;
@@ -323,35 +333,6 @@ static void post_repeated(struct agent_thread *t, struct qp *qp, const struct st
 	e->done.value[2] = 1;
 }
 
-static int bind_type_1(struct agent_thread *t, struct qp *qp, const struct step *step)
-{
-	struct ibv_send_wr wr = {};
-	struct ibv_mw_bind bind;
-
-	if (!fill_bind(t->agent, step, &wr))
-		return -1;
-	bind = (struct ibv_mw_bind){
-		.wr_id = wr_id(t->agent, step->id),
-		.send_flags = HAS(step, SIGNALED) ? IBV_SEND_SIGNALED : 0,
-		.bind_info = wr.bind_mw.bind_info,
-	};
-	expect(t->agent, qp, step->object, step);
-	return ibv_bind_mw(qp->qp, wr.bind_mw.mw, &bind);
-}
-
-static void post_bind(struct agent_thread *t, struct qp *qp, const struct step *step)
-{
-	int r = bind_type_1(t, qp, step);
-
-	if (r < 0) {
-		log_event(t, EVENT_SKIP);
-		return;
-	}
-	if (r)
-		unexpect(t->agent, qp, step);
-	log_done(t, r)->done.value[0] = !r;
-}
-
 static void post_chained(struct agent_thread *t, struct qp *qp, const struct step *step)
 {
 	struct chain *chain = t->chain;
@@ -375,14 +356,11 @@ static void post_chained(struct agent_thread *t, struct qp *qp, const struct ste
 void step_post(struct agent_thread *t, const struct step *step)
 {
 	struct object *o = object_use(t, 'q', step->object);
-	struct mw *mw = window_of(t->agent, step->mw);
 
 	if (!o)
 		return;
 	if (step->n > 1)
 		post_repeated(t, &o->qp, step);
-	else if (step->operation == OP_BIND && mw && mw->mw->type == IBV_MW_TYPE_1)
-		post_bind(t, &o->qp, step);
 	else
 		post_chained(t, &o->qp, step);
 	object_release(o);

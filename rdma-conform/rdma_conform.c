@@ -23,53 +23,97 @@ enum {
 
 #define SECOND 1000000000ll
 
-static const char usage_text[] =
-	"Usage: rdma-conform [options] [PEER]\n"
-	"       rdma-conform --serve [options]\n"
-	"\n"
-	"Makes up programs from a seed, runs them on an RDMA device with two processes, and reports each\n"
-	"rule that the device breaks, with the shortest program that shows it.\n"
-	"\n"
-	"Options:\n"
-	"  -d, --device=DEVICE   the device; else the first\n"
-	"  -g, --gid=INDEX       the index of the GID; else a RoCEv2 one of IPv4\n"
-	"  -i, --port=N          the port of the device (1)\n"
-	"  -s, --seed=N          the first seed (1)\n"
-	"  -n, --programs=N      how many programs (1000)\n"
-	"  -t, --time=SECONDS    end after this time\n"
-	"  -r, --rules=LIST      only these rules, by number or name, separated by commas\n"
-	"  -k, --known=FILE      known deviations: they are reported and no failure\n"
-	"  -R, --replay=FILE     run the program of FILE instead, --programs times\n"
-	"  -p, --print           print the program of --seed, run nothing\n"
-	"  -l, --list            print the rules\n"
-	"  -1, --one-process     both sides are threads of one process\n"
-	"  -u, --user=UID        the second process is of this user\n"
-	"  -S, --serve           be the second host for controllers that name this one as PEER\n"
-	"  -P, --tcp-port=PORT   where (18514)\n"
-	"  -w, --patience=S      how long a completion may take (20)\n"
-	"  -e, --events          print what happened in each program\n"
-	"  -f, --first           end with the first finding\n"
-	"      --no-shrink       do not look for the shortest program\n"
-	"  -j, --json            the report as JSON\n"
-	"  -T, --tap             the report as TAP\n"
-	"  -q, --quiet           no progress\n"
-	"  -h, --help            this text\n"
-	"  -V, --version         the version\n";
+/* What an option does with its value. */
+enum kind {
+	FLAG,
+	TEXT,
+	NUMBER,
+	INTEGER,
+	SECONDS,
+	SPECIAL, /* parse_special() */
+};
 
-struct options {
+static struct options {
 	struct world_options world;
 	uint64_t seed, programs;
 	int64_t time;
 	const char *replay, *rules;
-	enum format format;
-	bool print, list, events, serve, no_shrink, first, quiet;
+	bool print, list, events, serve, no_shrink, first, quiet, json, tap;
+} options = {
+	.world = { .agent = { .gid_index = -1, .port = 1, .patience = 20 * SECOND },
+		   .user = -1,
+		   .port = "18514" },
+	.seed = 1,
+	.programs = 1000,
 };
+
+#define AGENT options.world.agent
+static const struct {
+	const char *name, *argument;
+	char letter; /* from 1 on: there is none */
+	enum kind kind;
+	void *to;
+	const char *help;
+} option_rows[] = {
+	{ "device", "DEVICE", 'd', TEXT, &AGENT.device, "the device; else the first" },
+	{ "gid", "INDEX", 'g', INTEGER, &AGENT.gid_index,
+	  "the index of the GID; else a RoCEv2 one of IPv4" },
+	{ "port", "N", 'i', INTEGER, &AGENT.port, "the port of the device (1)" },
+	{ "seed", "N", 's', NUMBER, &options.seed, "the first seed (1)" },
+	{ "programs", "N", 'n', NUMBER, &options.programs, "how many programs (1000)" },
+	{ "time", "SECONDS", 't', SECONDS, &options.time, "end after this time" },
+	{ "rules", "LIST", 'r', TEXT, &options.rules,
+	  "only these rules, by number or name, separated by commas" },
+	{ "known", "FILE", 'k', SPECIAL, NULL,
+	  "known deviations: they are reported and no failure" },
+	{ "replay", "FILE", 'R', TEXT, &options.replay,
+	  "run the program of FILE instead, --programs times" },
+	{ "print", NULL, 'p', FLAG, &options.print, "print the program of --seed, run nothing" },
+	{ "list", NULL, 'l', FLAG, &options.list, "print the rules" },
+	{ "one-process", NULL, '1', FLAG, &options.world.one_process,
+	  "both sides are threads of one process" },
+	{ "user", "UID", 'u', INTEGER, &options.world.user, "the second process is of this user" },
+	{ "serve", NULL, 'S', FLAG, &options.serve,
+	  "be the second host for controllers that name this one as PEER" },
+	{ "tcp-port", "PORT", 'P', TEXT, &options.world.port, "where (18514)" },
+	{ "patience", "S", 'w', SECONDS, &AGENT.patience, "how long a completion may take (20)" },
+	{ "events", NULL, 'e', FLAG, &options.events, "print what happened in each program" },
+	{ "first", NULL, 'f', FLAG, &options.first, "end with the first finding" },
+	{ "no-shrink", NULL, 1, FLAG, &options.no_shrink, "do not look for the shortest program" },
+	{ "json", NULL, 'j', FLAG, &options.json, "the report as JSON" },
+	{ "tap", NULL, 'T', FLAG, &options.tap, "the report as TAP" },
+	{ "quiet", NULL, 'q', FLAG, &options.quiet, "no progress" },
+	{ "help", NULL, 'h', SPECIAL, NULL, "this text" },
+	{ "version", NULL, 'V', SPECIAL, NULL, "the version" },
+};
+#define OPTIONS ARRAY_SIZE(option_rows)
+
+static void usage_print(FILE *to)
+{
+	fputs("Usage: rdma-conform [options] [PEER]\n"
+	      "       rdma-conform --serve [options]\n"
+	      "\n"
+	      "Makes up programs from a seed, runs them on an RDMA device with two processes, and reports each\n"
+	      "rule that the device breaks, with the shortest program that shows it.\n"
+	      "\n"
+	      "Options:\n",
+	      to);
+	for (unsigned int i = 0; i < OPTIONS; i++) {
+		char name[32];
+
+		snprintf(name, sizeof(name), "%s%s%s", option_rows[i].name,
+			 option_rows[i].argument ? "=" : "", option_rows[i].argument ?: "");
+		fprintf(to, option_rows[i].letter > 1 ? "  -%c, --%-18s%s\n" : "  %c   --%-18s%s\n",
+			option_rows[i].letter > 1 ? option_rows[i].letter : ' ', name,
+			option_rows[i].help);
+	}
+}
 
 static int usage_error(const char *what)
 {
-	if (what)
+	if (*what)
 		fprintf(stderr, "rdma-conform: %s\n", what);
-	fputs(usage_text, stderr);
+	usage_print(stderr);
 	return EXIT_USAGE;
 }
 
@@ -222,121 +266,69 @@ static int run(const struct options *o, struct report *report)
 	return report_failures(report) ? EXIT_BROKEN : EXIT_KEPT;
 }
 
-static const char *parse(struct options *o, int argc, char **argv)
+static const char *parse_special(int letter)
 {
-	static const struct option long_options[] = {
-		{ "device", required_argument, NULL, 'd' },
-		{ "gid", required_argument, NULL, 'g' },
-		{ "port", required_argument, NULL, 'i' },
-		{ "seed", required_argument, NULL, 's' },
-		{ "programs", required_argument, NULL, 'n' },
-		{ "time", required_argument, NULL, 't' },
-		{ "rules", required_argument, NULL, 'r' },
-		{ "known", required_argument, NULL, 'k' },
-		{ "replay", required_argument, NULL, 'R' },
-		{ "print", no_argument, NULL, 'p' },
-		{ "list", no_argument, NULL, 'l' },
-		{ "one-process", no_argument, NULL, '1' },
-		{ "user", required_argument, NULL, 'u' },
-		{ "serve", no_argument, NULL, 'S' },
-		{ "tcp-port", required_argument, NULL, 'P' },
-		{ "patience", required_argument, NULL, 'w' },
-		{ "events", no_argument, NULL, 'e' },
-		{ "first", no_argument, NULL, 'f' },
-		{ "no-shrink", no_argument, NULL, 'N' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "tap", no_argument, NULL, 'T' },
-		{ "quiet", no_argument, NULL, 'q' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{},
-	};
+	if (letter == 'k')
+		return known_read(optarg) < 0 ? "--known: the file cannot be read" : NULL;
+	if (letter == 'h')
+		usage_print(stdout);
+	else
+		version_print();
+	exit(EXIT_KEPT);
+}
+
+static const char *parse_value(unsigned int row)
+{
+	void *to = option_rows[row].to;
+
+	switch (option_rows[row].kind) {
+	case FLAG:
+		*(bool *)to = true;
+		return NULL;
+	case TEXT:
+		*(const char **)to = optarg;
+		return NULL;
+	case NUMBER:
+		*(uint64_t *)to = strtoull(optarg, NULL, 0);
+		return NULL;
+	case INTEGER:
+		*(int *)to = atoi(optarg);
+		return NULL;
+	case SECONDS:
+		*(int64_t *)to = atoi(optarg) * SECOND;
+		return NULL;
+	default:
+		return parse_special(option_rows[row].letter);
+	}
+}
+
+static const char *parse(int argc, char **argv)
+{
+	struct option long_options[OPTIONS + 1] = {};
+	char letters[2 * OPTIONS + 1] = "";
+	const char *wrong = NULL;
 	int c;
 
-	while ((c = getopt_long(argc, argv, "d:g:i:s:n:t:r:k:R:pl1u:SP:w:efjTqhV", long_options,
-				NULL)) != -1) {
-		switch (c) {
-		case 'd':
-			o->world.agent.device = optarg;
-			break;
-		case 'g':
-			o->world.agent.gid_index = atoi(optarg);
-			break;
-		case 'i':
-			o->world.agent.port = atoi(optarg);
-			break;
-		case 's':
-			o->seed = strtoull(optarg, NULL, 0);
-			break;
-		case 'n':
-			o->programs = strtoull(optarg, NULL, 0);
-			break;
-		case 't':
-			o->time = strtoull(optarg, NULL, 0) * SECOND;
-			o->programs = UINT64_MAX;
-			break;
-		case 'r':
-			o->rules = optarg;
-			break;
-		case 'k':
-			if (known_read(optarg) < 0)
-				return "--known: the file cannot be read";
-			break;
-		case 'R':
-			o->replay = optarg;
-			break;
-		case 'p':
-			o->print = true;
-			break;
-		case 'l':
-			o->list = true;
-			break;
-		case '1':
-			o->world.one_process = true;
-			break;
-		case 'u':
-			o->world.user = atoi(optarg);
-			break;
-		case 'S':
-			o->serve = true;
-			break;
-		case 'P':
-			o->world.port = optarg;
-			break;
-		case 'w':
-			o->world.agent.patience = atoi(optarg) * SECOND;
-			break;
-		case 'e':
-			o->events = true;
-			break;
-		case 'f':
-			o->first = true;
-			break;
-		case 'N':
-			o->no_shrink = true;
-			break;
-		case 'j':
-			o->format = FORMAT_JSON;
-			break;
-		case 'T':
-			o->format = FORMAT_TAP;
-			break;
-		case 'q':
-			o->quiet = true;
-			break;
-		case 'h':
-			fputs(usage_text, stdout);
-			exit(EXIT_KEPT);
-		case 'V':
-			version_print();
-			exit(EXIT_KEPT);
-		default:
-			return "";
-		}
+	for (unsigned int i = 0; i < OPTIONS; i++) {
+		const char text[] = { option_rows[i].letter, option_rows[i].argument ? ':' : '\0',
+				      '\0' };
+
+		long_options[i] = (struct option){ option_rows[i].name, !!option_rows[i].argument,
+						   NULL, option_rows[i].letter };
+		strcat(letters, text);
 	}
+	while (!wrong && (c = getopt_long(argc, argv, letters, long_options, NULL)) != -1) {
+		unsigned int row = 0;
+
+		while (row < OPTIONS && option_rows[row].letter != c)
+			row++;
+		wrong = row < OPTIONS ? parse_value(row) : "";
+	}
+	if (options.time)
+		options.programs = UINT64_MAX;
 	if (optind < argc)
-		o->world.peer = argv[optind++];
-	return optind < argc ? "there is one PEER only" : NULL;
+		options.world.peer = argv[optind++];
+	return wrong ?: optind < argc ? "there is one PEER only" : NULL;
 }
 
 static int print_program(const struct options *o, struct report *report)
@@ -356,31 +348,24 @@ static int print_program(const struct options *o, struct report *report)
 int main(int argc, char **argv)
 {
 	static struct report report;
-	struct options o = {
-		.world = { .agent = { .gid_index = -1, .port = 1, .patience = 20 * SECOND },
-			   .user = -1,
-			   .port = "18514" },
-		.seed = 1,
-		.programs = 1000,
-	};
-	const char *wrong = parse(&o, argc, argv);
+	const char *wrong = parse(argc, argv);
 
 	report.exercised = calloc(rule_count(), sizeof(*report.exercised));
 	report.wanted = calloc(rule_count(), sizeof(*report.wanted));
 	if (!report.exercised || !report.wanted)
 		return EXIT_NO_DEVICE;
 	if (!wrong)
-		wrong = rules_choose(&report, o.rules ? strdup(o.rules) : NULL);
+		wrong = rules_choose(&report, options.rules ? strdup(options.rules) : NULL);
 	if (wrong)
-		return usage_error(*wrong ? wrong : NULL);
-	report.format = o.format;
-	report.first_seed = o.seed;
+		return usage_error(wrong);
+	report.format = options.json ? FORMAT_JSON : options.tap ? FORMAT_TAP : FORMAT_TEXT;
+	report.first_seed = options.seed;
 	signal(SIGPIPE, SIG_IGN);
-	if (o.list) {
+	if (options.list) {
 		report_rules(stdout);
 		return EXIT_KEPT;
 	}
-	if (o.serve)
-		return world_serve(&o.world) < 0 ? EXIT_NO_DEVICE : EXIT_KEPT;
-	return o.print ? print_program(&o, &report) : run(&o, &report);
+	if (options.serve)
+		return world_serve(&options.world) < 0 ? EXIT_NO_DEVICE : EXIT_KEPT;
+	return options.print ? print_program(&options, &report) : run(&options, &report);
 }

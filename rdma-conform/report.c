@@ -135,7 +135,7 @@ static void text_print(const struct report *r)
 			printf("%s %u %s", never++ ? "," : "never exercised: rules",
 			       rule_at(i)->number, rule_at(i)->name);
 	printf("%s", never ? "\n" : "");
-	for (const struct left_out *l = generate_left_out(); l->what; l++)
+	for (const struct left_out *l = generate_left_out(); *l->what; l++)
 		if (l->times)
 			printf("left out, because the device does not offer it: %s (%" PRIu64
 			       " times)\n",
@@ -179,7 +179,7 @@ static void json_print(const struct report *r)
 	}
 	json_close(']');
 	json_open("left_out", '[');
-	for (const struct left_out *l = generate_left_out(); l->what; l++) {
+	for (const struct left_out *l = generate_left_out(); *l->what; l++) {
 		if (!l->times)
 			continue;
 		json_open(NULL, '{');

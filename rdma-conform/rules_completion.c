@@ -51,10 +51,9 @@ static void completes(struct check *c)
 		end = drained(c, m);
 		if (!end || (vanished(c, m) && m->completions < m->accepted))
 			continue;
-		exercised(c);
-		if (m->completions < m->accepted)
-			broken(c, end, "#%u was posted %u times and completed %u times",
-			       m->step->id, m->accepted, m->completions);
+		keeps(c, end, m->completions >= m->accepted,
+		      "#%u was posted %u times and completed %u times", m->step->id, m->accepted,
+		      m->completions);
 	}
 }
 
@@ -64,10 +63,9 @@ static void completes_once(struct check *c)
 	{
 		if (!m->completions)
 			continue;
-		exercised(c);
-		if (m->completions > m->accepted)
-			broken(c, m->last, "#%u was accepted %u times and completed %u times",
-			       m->step->id, m->accepted, m->completions);
+		keeps(c, m->last, m->completions <= m->accepted,
+		      "#%u was accepted %u times and completed %u times", m->step->id, m->accepted,
+		      m->completions);
 	}
 }
 
@@ -77,10 +75,8 @@ static void unsignaled_is_silent(struct check *c)
 	{
 		if (!is_send_side(m) || signaled(c, m) || !m->accepted)
 			continue;
-		exercised(c);
-		if (m->successes)
-			broken(c, m->first, "#%u is not signaled and has a completion with success",
-			       m->step->id);
+		keeps(c, m->first, !m->successes,
+		      "#%u is not signaled and has a completion with success", m->step->id);
 	}
 }
 
@@ -88,10 +84,8 @@ static void known_request(struct check *c)
 {
 	FOR_EACH_WC(c, e)
 	{
-		exercised(c);
-		if (!message_of_wc(c, e))
-			broken(c, e, "wr_id 0x%llx was never posted here",
-			       (unsigned long long)e->wc.wr_id);
+		keeps(c, e, message_of_wc(c, e), "wr_id 0x%llx was never posted here",
+		      (unsigned long long)e->wc.wr_id);
 	}
 }
 
@@ -115,10 +109,9 @@ static void order_of(struct check *c, bool receives)
 		place = &last[m->step->object];
 		if (*place && same_queue(*place, m) && (*place)->last->side == e->side &&
 		    (*place)->last->thread == e->thread) {
-			exercised(c);
-			if (m->order < (*place)->order)
-				broken(c, e, "#%u completed behind #%u, which was posted later",
-				       m->step->id, (*place)->step->id);
+			keeps(c, e, m->order >= (*place)->order,
+			      "#%u completed behind #%u, which was posted later", m->step->id,
+			      (*place)->step->id);
 		}
 		*place = m;
 	}
@@ -144,10 +137,9 @@ static void queue_number(struct check *c)
 
 		if (!qp)
 			continue;
-		exercised(c);
-		if (e->wc.qp_num != qp->done.value[0])
-			broken(c, e, "#%u is of queue pair 0x%x, the completion says 0x%x",
-			       m->step->id, (unsigned int)qp->done.value[0], e->wc.qp_num);
+		keeps(c, e, e->wc.qp_num == qp->done.value[0],
+		      "#%u is of queue pair 0x%x, the completion says 0x%x", m->step->id,
+		      (unsigned int)qp->done.value[0], e->wc.qp_num);
 	}
 }
 
@@ -174,10 +166,8 @@ static void opcode(struct check *c)
 
 		if (!m || e->wc.status || (!is_send_side(m) && !m->partner))
 			continue;
-		exercised(c);
-		if (e->wc.opcode != wc_opcode(m))
-			broken(c, e, "the opcode of #%u is %u, not %u", m->step->id, e->wc.opcode,
-			       wc_opcode(m));
+		keeps(c, e, e->wc.opcode == wc_opcode(m), "the opcode of #%u is %u, not %u",
+		      m->step->id, e->wc.opcode, wc_opcode(m));
 	}
 }
 
@@ -192,11 +182,9 @@ static void recv_length(struct check *c)
 		length = step_length(m->partner->step);
 		if (HAS(qp_step(c, m->partner->step->side, m->partner->step->object), UD))
 			length += 40;
-		exercised(c);
-		if (m->partner_wc->wc.length != length)
-			broken(c, m->partner_wc,
-			       "byte_len of receive #%u is %u, the message #%u has %u", m->step->id,
-			       m->partner_wc->wc.length, m->partner->step->id, length);
+		keeps(c, m->partner_wc, m->partner_wc->wc.length == length,
+		      "byte_len of receive #%u is %u, the message #%u has %u", m->step->id,
+		      m->partner_wc->wc.length, m->partner->step->id, length);
 	}
 }
 
@@ -248,26 +236,10 @@ static void flush_last(struct check *c)
 	}
 }
 
-const struct rule rules_completion[] = {
-	{ 21, "completes", "Each signaled request that was accepted completes.",
-	  "IBTA vol. 1, 10.8.2; ibv_post_send(3)", completes },
-	{ 22, "completes-once", "No request completes more often than it was accepted.",
-	  "IBTA vol. 1, 10.8.2", completes_once },
-	{ 23, "unsignaled", "A request that is not signaled has no completion with success.",
-	  "IBTA vol. 1, 10.8.2; ibv_post_send(3)", unsignaled_is_silent },
-	{ 24, "known-request", "A completion is that of a request of this program.",
-	  "ibv_poll_cq(3)", known_request },
-	{ 25, "send-order", "Requests of a send queue complete in the order of their posts.",
-	  "IBTA vol. 1, 10.8.3.1", send_order },
-	{ 26, "recv-order", "Requests of a receive queue complete in the order of their posts.",
-	  "IBTA vol. 1, 10.8.3.2", recv_order },
-	{ 27, "qp-num", "A completion names its queue pair.", "ibv_poll_cq(3)", queue_number },
-	{ 28, "opcode", "A completion names the operation.", "ibv_poll_cq(3)", opcode },
-	{ 29, "recv-length", "byte_len of a receive is the length of its message.",
-	  "ibv_poll_cq(3)", recv_length },
-	{ 30, "immediate", "Immediate data arrives as it was sent, and only then.",
-	  "ibv_poll_cq(3)", immediate },
-	{ 31, "flush-last", "Behind a failed request all others of the queue are flushed.",
-	  "IBTA vol. 1, 10.3.1.6, 10.8.5", flush_last },
+const struct judge rules_completion[] = {
+	{ 21, completes },     { 22, completes_once }, { 23, unsignaled_is_silent },
+	{ 24, known_request }, { 25, send_order },     { 26, recv_order },
+	{ 27, queue_number },  { 28, opcode },	       { 29, recv_length },
+	{ 30, immediate },     { 31, flush_last },
 };
 const unsigned int rules_completion_count = ARRAY_SIZE(rules_completion);

@@ -18,11 +18,11 @@ static void unique_numbers(struct check *c)
 		if (a >= b || a->done.error || b->done.error || gone_before(c, a, b) ||
 		    gone_before(c, b, a))
 			continue;
-		exercised(c);
-		if (a->done.value[0] == b->done.value[0] && c->trial->offers[0].same_address)
-			broken(c, b, "q%u of %c and q%u of %c both have the number 0x%x",
-			       step_of(c, a)->object, 'a' + a->side, step_of(c, b)->object,
-			       'a' + b->side, (unsigned int)a->done.value[0]);
+		keeps(c, b,
+		      !(a->done.value[0] == b->done.value[0] && c->trial->offers[0].same_address),
+		      "q%u of %c and q%u of %c both have the number 0x%x", step_of(c, a)->object,
+		      'a' + a->side, step_of(c, b)->object, 'a' + b->side,
+		      (unsigned int)a->done.value[0]);
 	}
 }
 
@@ -33,20 +33,16 @@ static void lives(struct check *c)
 
 		FOR_EACH_DONE(c, e, VERB_KILL)
 		killed |= e->side == side;
-		exercised(c);
-		if (c->trial->ended[side] && !killed && !c->trial->silent[side])
-			broken(c, NULL, "process %c ended by signal %d", 'a' + side,
-			       c->trial->signal[side]);
+		keeps(c, NULL, !(c->trial->ended[side] && !killed && !c->trial->silent[side]),
+		      "process %c ended by signal %d", 'a' + side, c->trial->signal[side]);
 	}
 }
 
 static void returns(struct check *c)
 {
 	for (unsigned int side = 0; side < 2; side++) {
-		exercised(c);
-		if (c->trial->silent[side])
-			broken(c, NULL, "process %c did not come to the end of the program",
-			       'a' + side);
+		keeps(c, NULL, !(c->trial->silent[side]),
+		      "process %c did not come to the end of the program", 'a' + side);
 	}
 }
 
@@ -56,21 +52,16 @@ static void cleans_up(struct check *c)
 	{
 		if (e->kind != EVENT_DONE || e->step != c->trial->program->count)
 			continue;
-		exercised(c);
-		if (e->done.error)
-			broken(c, e, "%c%u of %c could not be destroyed: errno %u",
-			       (char)e->done.value[0], e->object, 'a' + e->side,
-			       (unsigned int)e->done.error);
+		keeps(c, e, !e->done.error, "%c%u of %c could not be destroyed: errno %u",
+		      (char)e->done.value[0], e->object, 'a' + e->side,
+		      (unsigned int)e->done.error);
 	}
 }
 
-const struct rule rules_process[] = {
-	{ 32, "unique-numbers",
-	  "Queue pairs of one address that exist at the same time have different numbers.",
-	  "IBTA vol. 1, 3.2.1, 10.2.4", unique_numbers },
-	{ 33, "lives", "No call ends the process.", "libibverbs(7)", lives },
-	{ 34, "returns", "Every call returns.", "libibverbs(7)", returns },
-	{ 35, "cleans-up", "An object without users can be destroyed.", "ibv_create_qp(3)",
-	  cleans_up },
+const struct judge rules_process[] = {
+	{ 32, unique_numbers },
+	{ 33, lives },
+	{ 34, returns },
+	{ 35, cleans_up },
 };
 const unsigned int rules_process_count = ARRAY_SIZE(rules_process);

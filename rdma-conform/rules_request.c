@@ -5,27 +5,6 @@
 
 #include "rdma-conform/rules.h"
 
-/* Nothing the program did can be the cause of a failure that was seen at @e. */
-static bool undisturbed(const struct check *c, uint8_t number, const struct event *e)
-{
-	if (c->trial->ended[0] || c->trial->ended[1])
-		return false;
-	FOR_EACH_EVENT(c, d)
-	{
-		const struct step *s = step_of(c, d);
-
-		if (d->kind != EVENT_DONE || !s || d->done.error || before(c, e, d))
-			continue;
-		if (s->verb == VERB_REREG || s->verb == VERB_KILL ||
-		    (s->verb == VERB_DESTROY && s->kind == 'r') ||
-		    ((s->verb == VERB_MODIFY || s->verb == VERB_ACCESS ||
-		      s->verb == VERB_DESTROY) &&
-		     s->object == number))
-			return false;
-	}
-	return true;
-}
-
 static bool receives_suffice(const struct check *c, uint8_t side, uint8_t number)
 {
 	unsigned int sends = 0, receives = 0;
@@ -75,6 +54,34 @@ static bool receives_fit(const struct check *c, uint8_t number)
 	return true;
 }
 
+enum right {
+	RIGHT_ANY,
+	RIGHT_ON_DEMAND,
+	RIGHT_STOPPED,
+};
+
+static bool on_demand(const struct check *c, uint8_t side, uint8_t region)
+{
+	const struct event *e = made(c, side, 'r', region);
+
+	return e && HAS(step_of(c, e), ON_DEMAND);
+}
+
+static bool right_concerns(const struct check *c, const struct message *m)
+{
+	switch (c->rule->argument) {
+	case RIGHT_ON_DEMAND:
+		return on_demand(c, !m->step->side, m->step->remote) ||
+		       (m->step->pieces && on_demand(c, m->step->side, m->step->piece[0].region));
+	case RIGHT_STOPPED:
+		FOR_EACH_DONE(c, e, VERB_STOP)
+		return true;
+		return false;
+	default:
+		return true;
+	}
+}
+
 static void right_succeeds(struct check *c)
 {
 	FOR_EACH_WC(c, e)
@@ -84,39 +91,12 @@ static void right_succeeds(struct check *c)
 
 		if (!m || m->step->kind != 'q' || !undisturbed(c, number, e) || !fits(c, number) ||
 		    !receives_fit(c, number) || !receives_suffice(c, 0, number) ||
-		    !receives_suffice(c, 1, number))
+		    !receives_suffice(c, 1, number) || !right_concerns(c, m))
 			continue;
-		exercised(c);
-		if (e->wc.status)
-			broken(c, e, "#%u failed with status %u and nothing was wrong with it",
-			       m->step->id, e->wc.status);
+		keeps(c, e, !e->wc.status,
+		      "#%u failed with status %u and nothing was wrong with it", m->step->id,
+		      e->wc.status);
 	}
-}
-
-static void status_of(struct check *c, uint32_t word, enum ibv_wc_status status)
-{
-	FOR_EACH_MESSAGE(c, m)
-	{
-		const struct step *qp = qp_step(c, m->step->side, m->step->object);
-
-		if (!is_send_side(m) || !(m->step->words & word) || !m->first || !qp ||
-		    HAS(qp, UC) || HAS(qp, UD) || m->first->wc.status == IBV_WC_WR_FLUSH_ERR)
-			continue;
-		exercised(c);
-		if (m->first->wc.status != status)
-			broken(c, m->first, "#%u ended with status %u, not %u", m->step->id,
-			       m->first->wc.status, status);
-	}
-}
-
-static void wrong_rkey(struct check *c)
-{
-	status_of(c, WORD(BAD_RKEY), IBV_WC_REM_ACCESS_ERR);
-}
-
-static void wrong_lkey(struct check *c)
-{
-	status_of(c, WORD(BAD_LKEY), IBV_WC_LOC_PROT_ERR);
 }
 
 static void short_receive(struct check *c)
@@ -141,12 +121,10 @@ static void too_long(struct check *c)
 	{
 		if (!r->partner || is_send_side(r) || r->partner->step->operation != OP_SEND)
 			continue;
-		exercised(c);
-		if (step_length(r->partner->step) > step_length(r->step))
-			broken(c, r->partner_wc,
-			       "receive #%u of %" PRIu64 " bytes succeeded with #%u of %" PRIu64,
-			       r->step->id, step_length(r->step), r->partner->step->id,
-			       step_length(r->partner->step));
+		keeps(c, r->partner_wc, step_length(r->partner->step) <= step_length(r->step),
+		      "receive #%u of %" PRIu64 " bytes succeeded with #%u of %" PRIu64,
+		      r->step->id, step_length(r->step), r->partner->step->id,
+		      step_length(r->partner->step));
 	}
 }
 
@@ -172,10 +150,8 @@ static void state_of_posts(struct check *c, enum verb verb)
 	{
 		if (step_of(c, e)->kind != 'q' || !still_reset(c, e))
 			continue;
-		exercised(c);
-		if (!e->done.error)
-			broken(c, e, "#%u was accepted by a queue pair in RESET",
-			       step_of(c, e)->id);
+		keeps(c, e, e->done.error, "#%u was accepted by a queue pair in RESET",
+		      step_of(c, e)->id);
 	}
 }
 
@@ -195,9 +171,7 @@ static void illegal_move(struct check *c)
 	{
 		if (!HAS(step_of(c, e), RTS) || !still_reset(c, e))
 			continue;
-		exercised(c);
-		if (!e->done.error)
-			broken(c, e, "a queue pair moved from RESET to RTS");
+		keeps(c, e, e->done.error, "a queue pair moved from RESET to RTS");
 	}
 }
 
@@ -226,10 +200,8 @@ static void state_is(struct check *c)
 		}
 		if (e->done.error)
 			continue;
-		exercised(c);
-		if (e->done.value[0] != state)
-			broken(c, e, "the queue pair is in state %" PRIu64 ", not %d",
-			       e->done.value[0], state);
+		keeps(c, e, e->done.value[0] == state,
+		      "the queue pair is in state %" PRIu64 ", not %d", e->done.value[0], state);
 	}
 }
 
@@ -246,11 +218,9 @@ static void busy(struct check *c)
 			if (!qp || (qp->cq != s->object && qp->cq2 != s->object) ||
 			    done_on(c, VERB_DESTROY, e->side, 'q', i))
 				continue;
-			exercised(c);
-			if (e->done.error != EBUSY)
-				broken(c, e,
-				       "a completion queue with a queue pair was destroyed: errno %u",
-				       (unsigned int)e->done.error);
+			keeps(c, e, e->done.error == EBUSY,
+			      "a completion queue with a queue pair was destroyed: errno %u",
+			      (unsigned int)e->done.error);
 		}
 	}
 }
@@ -263,31 +233,38 @@ static void sizes(struct check *c)
 
 		if (e->done.error)
 			continue;
-		exercised(c);
-		if (e->done.value[1] < s->n || (!e->done.value[4] && e->done.value[2] < s->x) ||
-		    e->done.value[3] < s->y)
-			broken(c, e, "the queue pair is smaller than was asked for");
+		keeps(c, e,
+		      !(e->done.value[1] < s->n || (!e->done.value[4] && e->done.value[2] < s->x) ||
+			e->done.value[3] < s->y),
+		      "the queue pair is smaller than was asked for");
 	}
 	FOR_EACH_DONE(c, e, VERB_CQ)
 	{
-		exercised(c);
-		if (!e->done.error && e->done.value[0] < step_of(c, e)->n)
-			broken(c, e, "the completion queue is smaller than was asked for");
+		keeps(c, e, !(!e->done.error && e->done.value[0] < step_of(c, e)->n),
+		      "the completion queue is smaller than was asked for");
+	}
+}
+
+static void resized(struct check *c)
+{
+	FOR_EACH_DONE(c, e, VERB_RESIZE)
+	{
+		keeps(c, e, !(!e->done.error && e->done.value[0] < step_of(c, e)->n),
+		      "%" PRIu64 " entries were asked for, and it has %" PRIu64, step_of(c, e)->n,
+		      e->done.value[0]);
 	}
 }
 
 static void queue_depth(struct check *c)
 {
-	FOR_EACH_DONE(c, e, VERB_POST)
+	FOR_EACH_DONE(c, e, c->rule->argument)
 	{
 		const struct step *s = step_of(c, e);
 
-		if (s->n < 2 || !undisturbed(c, s->object, e))
+		if (s->n < 2 || (s->kind == 'q' && !undisturbed(c, s->object, e)))
 			continue;
-		exercised(c);
-		if (e->done.error)
-			broken(c, e, "a queue of %" PRIu64 " refused the request behind %" PRIu64,
-			       qp_step(c, e->side, s->object)->n, e->done.value[0]);
+		keeps(c, e, !e->done.error, "a queue refused request %" PRIu64 " of %" PRIu64,
+		      e->done.value[0] + 1, s->n);
 	}
 }
 
@@ -303,37 +280,8 @@ static void not_ready(struct check *c)
 		    step_of(c, connected)->y || !undisturbed(c, m->step->object, e) ||
 		    receives_suffice(c, e->side, m->step->object) || m->step->n < 2)
 			continue;
-		exercised(c);
-		if (e->wc.status != IBV_WC_RNR_RETRY_EXC_ERR)
-			broken(c, e, "#%u found no receive and has status %u", m->step->id,
-			       e->wc.status);
-	}
-}
-
-static void atomic_sum(struct check *c)
-{
-	FOR_EACH_MESSAGE(c, m)
-	{
-		if (m->step->operation != OP_FADD || m->successes != m->accepted || m->failed)
-			continue;
-		FOR_EACH_DONE(c, set, VERB_SET)
-		FOR_EACH_DONE(c, e, VERB_PEEK)
-		{
-			const struct step *s = step_of(c, e);
-			uint64_t sum = step_of(c, set)->x + m->step->x * m->successes;
-
-			if (e->side == m->step->side || set->side != e->side || !m->last ||
-			    !before(c, m->last, e) || s->piece[0].region != m->step->remote ||
-			    s->piece[0].offset != m->step->remote_offset ||
-			    step_of(c, set)->piece[0].region != m->step->remote)
-				continue;
-			exercised(c);
-			if (e->done.value[0] != sum)
-				broken(c, e,
-				       "the word is %" PRIu64
-				       " after additions that make it %" PRIu64,
-				       e->done.value[0], sum);
-		}
+		keeps(c, e, e->wc.status == IBV_WC_RNR_RETRY_EXC_ERR,
+		      "#%u found no receive and has status %u", m->step->id, e->wc.status);
 	}
 }
 
@@ -354,15 +302,36 @@ static void late_atomic(struct check *c)
 		}
 		if (first && first->side == e->side && first->thread == e->thread &&
 		    step_of(c, first)->piece[0].region == step_of(c, e)->piece[0].region) {
-			exercised(c);
-			if (first->done.value[0] != e->done.value[0])
-				broken(c, e,
-				       "the word changed from %" PRIu64 " to %" PRIu64
-				       " after its queue pair had ended",
-				       first->done.value[0], e->done.value[0]);
+			keeps(c, e, first->done.value[0] == e->done.value[0],
+			      "the word changed from %" PRIu64 " to %" PRIu64
+			      " after its queue pair had ended",
+			      first->done.value[0], e->done.value[0]);
 		}
 		if (left)
 			first = e;
+	}
+}
+
+/* A request of queue pair @number asks the other side for an event. */
+static bool solicited(const struct check *c, uint8_t number)
+{
+	FOR_EACH_MESSAGE(c, m)
+	if (is_send_side(m) && m->step->object == number && HAS(m->step, SOLICITED))
+		return true;
+	return false;
+}
+
+static void solicited_only(struct check *c)
+{
+	FOR_EACH_DONE(c, e, VERB_EVENT)
+	{
+		uint8_t cq = step_of(c, e)->object;
+		const struct event *armed = done_on(c, VERB_ARM, e->side, 'c', cq);
+
+		if (!armed || !HAS(step_of(c, armed), SOLICITED) || solicited(c, cq / 2) ||
+		    !undisturbed(c, cq / 2, e) || !fits(c, cq / 2))
+			continue;
+		keeps(c, e, !(e->done.value[0]), "an event came, and no message asked for one");
 	}
 }
 
@@ -377,7 +346,9 @@ static void armed_event(struct check *c)
 		bool again = last && last->side == e->side &&
 			     step_of(c, last)->object == step_of(c, e)->object;
 
-		if (!armed || !undisturbed(c, step_of(c, e)->object / 2, e) || !before(c, armed, e))
+		if (!armed || !undisturbed(c, step_of(c, e)->object / 2, e) ||
+		    !before(c, armed, e) ||
+		    (HAS(step_of(c, armed), SOLICITED) && !solicited(c, step_of(c, e)->object / 2)))
 			continue;
 		exercised(c);
 		if (e->done.error)
@@ -395,41 +366,24 @@ static void armed_event(struct check *c)
 	}
 }
 
-const struct rule rules_request[] = {
-	{ 36, "right-succeeds", "A request with which nothing is wrong succeeds.",
-	  "IBTA vol. 1, 10.8.2", right_succeeds },
-	{ 37, "wrong-rkey", "A request with a wrong remote key ends with IBV_WC_REM_ACCESS_ERR.",
-	  "IBTA vol. 1, 10.10.2.5; ibv_wc_status(7)", wrong_rkey },
-	{ 38, "wrong-lkey", "A request with a wrong local key ends with IBV_WC_LOC_PROT_ERR.",
-	  "IBTA vol. 1, 10.10.2.5; ibv_wc_status(7)", wrong_lkey },
-	{ 39, "short-receive",
-	  "A message too long for its receive ends with IBV_WC_REM_INV_REQ_ERR at the sender.",
-	  "IBTA vol. 1, 9.7.5.2.6; ibv_wc_status(7)", short_receive },
-	{ 40, "too-long", "A receive succeeds only with a message that fits.",
-	  "IBTA vol. 1, 9.7.5.2.6", too_long },
-	{ 41, "send-in-reset", "A queue pair in RESET refuses send requests.", "ibv_post_send(3)",
-	  send_in_reset },
-	{ 42, "recv-in-reset", "A queue pair in RESET refuses receive requests.",
-	  "ibv_post_recv(3)", recv_in_reset },
-	{ 43, "illegal-move", "A queue pair does not move from RESET to RTS.", "ibv_modify_qp(3)",
-	  illegal_move },
-	{ 44, "state",
-	  "The state of a queue pair is the one it was moved to, or ERR after a failed request.",
-	  "IBTA vol. 1, 10.3.1; ibv_query_qp(3)", state_is },
-	{ 45, "busy", "A completion queue with queue pairs is not destroyed.", "ibv_create_cq(3)",
-	  busy },
-	{ 46, "sizes", "Queues are at least as large as was asked for.",
-	  "ibv_create_qp(3); ibv_create_cq(3)", sizes },
-	{ 47, "queue-depth", "A send queue takes as many requests as was asked for.",
-	  "ibv_create_qp(3)", queue_depth },
-	{ 48, "not-ready",
-	  "Without a receive and without retries a send ends with IBV_WC_RNR_RETRY_EXC_ERR.",
-	  "IBTA vol. 1, 9.7.5.2.8; ibv_wc_status(7)", not_ready },
-	{ 49, "atomic-sum", "Additions that succeeded are all in the word, each once.",
-	  "IBTA vol. 1, 9.4.5", atomic_sum },
-	{ 50, "late-atomic", "After the end of its queue pair no atomic operation changes a word.",
-	  "IBTA vol. 1, 10.3.1.6", late_atomic },
-	{ 51, "armed-event", "A completion queue that was armed has one event for a completion.",
-	  "ibv_req_notify_cq(3)", armed_event },
+const struct judge rules_request[] = {
+	{ 36, right_succeeds, RIGHT_ANY },
+	{ 81, right_succeeds, RIGHT_ON_DEMAND },
+	{ 82, right_succeeds, RIGHT_STOPPED },
+	{ 39, short_receive },
+	{ 40, too_long },
+	{ 41, send_in_reset },
+	{ 42, recv_in_reset },
+	{ 43, illegal_move },
+	{ 44, state_is },
+	{ 45, busy },
+	{ 46, sizes },
+	{ 47, queue_depth, VERB_POST },
+	{ 75, queue_depth, VERB_RECV },
+	{ 48, not_ready },
+	{ 50, late_atomic },
+	{ 51, armed_event },
+	{ 79, solicited_only },
+	{ 80, resized },
 };
 const unsigned int rules_request_count = ARRAY_SIZE(rules_request);

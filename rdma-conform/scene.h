@@ -29,18 +29,17 @@ struct maker {
 	struct program phases[PHASES];
 	uint8_t next_id;
 	uint8_t scenes;
-	bool faults; /* a scene takes something away amid traffic */
 };
 
 struct scene {
 	struct maker *maker;
 	uint8_t number; /* of thread and queue pair; of completion queues and regions times two */
 	uint32_t used[2][2]; /* bytes of each region */
-	uint32_t qp_words;
+	uint64_t qp_words;
 	unsigned int timeout, retries, rnr_retries;
 	unsigned int send_depth, recv_depth;
-	uint32_t region_words[2];
-	uint32_t cq_words;
+	uint64_t region_words[2];
+	uint64_t cq_words;
 	uint8_t srq;
 };
 
@@ -70,9 +69,17 @@ void scene_frame(struct scene *s);
 void scene_end(struct scene *s);
 
 void scene_traffic(struct scene *s);
-void scene_sender_leaves(struct scene *s);
-void scene_target_leaves(struct scene *s);
-void scene_atomics(struct scene *s);
-void scene_wrong(struct scene *s);
+
+/* A scene of the file "scenes". */
+struct written {
+	char name[64];
+	unsigned int weight;
+	char needs[16]; /* what the device has to offer, or empty */
+};
+extern const char scenes_text[];
+/* Go from scene to scene, with @at = scenes_text at first. False behind the last. */
+bool scene_next(const char **at, struct written *ret_written);
+/* False: the device does not offer what it needs. */
+bool scene_write(struct scene *s, const struct written *written);
 
 #endif

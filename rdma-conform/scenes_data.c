@@ -10,10 +10,10 @@ struct count {
 	unsigned int completions[2];
 };
 
-static uint32_t post_words(struct scene *s, uint32_t length, bool last)
+static uint64_t post_words(struct scene *s, uint32_t length, bool last)
 {
 	struct maker *m = s->maker;
-	uint32_t words = last || chance(m, 40) ? WORD(SIGNALED) : 0;
+	uint64_t words = last || chance(m, 40) ? WORD(SIGNALED) : 0;
 
 	if (chance(m, 15))
 		words |= WORD(FENCE);

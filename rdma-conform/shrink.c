@@ -104,7 +104,7 @@ static void simplify_steps(struct shrinking *s, struct program *program)
 			if (!(program->step[i].words >> bit & 1))
 				continue;
 			s->trying = *program;
-			s->trying.step[i].words &= ~(1u << bit);
+			s->trying.step[i].words &= ~(1ull << bit);
 			if (try(s))
 				*program = s->trying;
 		}

@@ -6,55 +6,11 @@
 #include "rdma-conform/step.h"
 #include "util/util.h"
 
-const char *const verb_names[VERB_COUNT] = {
-	[VERB_REGION] = "region",   [VERB_REREG] = "rereg",	[VERB_FILL] = "fill",
-	[VERB_LOOK] = "look",	    [VERB_SET] = "set",		[VERB_PEEK] = "peek",
-	[VERB_CQ] = "cq",	    [VERB_RESIZE] = "resize",	[VERB_SRQ] = "srq",
-	[VERB_LIMIT] = "limit",	    [VERB_MW] = "mw",		[VERB_PD] = "pd",
-	[VERB_QP] = "qp",	    [VERB_CONNECT] = "connect", [VERB_MODIFY] = "modify",
-	[VERB_ACCESS] = "access",   [VERB_QUERY] = "query",	[VERB_POST] = "post",
-	[VERB_RECV] = "recv",	    [VERB_POLL] = "poll",	[VERB_DRAIN] = "drain",
-	[VERB_ARM] = "arm",	    [VERB_EVENT] = "event",	[VERB_ASYNC] = "async",
-	[VERB_DESTROY] = "destroy", [VERB_WATCH] = "watch",	[VERB_PAUSE] = "pause",
-	[VERB_SYNC] = "sync",	    [VERB_FORK] = "fork",	[VERB_KILL] = "kill",
-};
-
-const char *const operation_names[OP_COUNT] = {
-	[OP_SEND] = "send", [OP_WRITE] = "write", [OP_READ] = "read", [OP_FADD] = "fadd",
-	[OP_CAS] = "cas",   [OP_BIND] = "bind",	  [OP_INV] = "inv",
-};
-
-static const char *const word_names[WORD_COUNT] = {
-	[WORD_SIGNALED] = "signaled",
-	[WORD_FENCE] = "fence",
-	[WORD_SOLICITED] = "solicited",
-	[WORD_INLINE] = "inline",
-	[WORD_IMM] = "imm",
-	[WORD_INVALIDATE] = "invalidate",
-	[WORD_MORE] = "more",
-	[WORD_LOCAL_WRITE] = "lw",
-	[WORD_REMOTE_WRITE] = "rw",
-	[WORD_REMOTE_READ] = "rr",
-	[WORD_REMOTE_ATOMIC] = "ra",
-	[WORD_MW_BIND] = "mwb",
-	[WORD_SHARED] = "shared",
-	[WORD_EXTENDED] = "extended",
-	[WORD_EVENTS] = "events",
-	[WORD_WR_API] = "wrapi",
-	[WORD_SIGNAL_ALL] = "signalall",
-	[WORD_BAD_LKEY] = "badlkey",
-	[WORD_BAD_RKEY] = "badrkey",
-	[WORD_BAD_QKEY] = "badqkey",
-	[WORD_RC] = "rc",
-	[WORD_UC] = "uc",
-	[WORD_UD] = "ud",
-	[WORD_RESET] = "reset",
-	[WORD_INIT] = "init",
-	[WORD_RTR] = "rtr",
-	[WORD_RTS] = "rts",
-	[WORD_ERR] = "err",
-	[WORD_CLOSED] = "closed",
-};
+#define AS_TEXT(name, text) #text,
+const char *const verb_names[VERB_COUNT] = { VERBS(AS_TEXT) };
+const char *const probe_names[PROBE_COUNT] = { PROBES(AS_TEXT) };
+static const char *const operation_names[OP_COUNT] = { OPERATIONS(AS_TEXT) };
+static const char *const word_names[WORD_COUNT] = { WORDS(AS_TEXT) };
 
 struct step step_make(uint8_t side, uint8_t thread, enum verb verb)
 {
@@ -63,6 +19,7 @@ struct step step_make(uint8_t side, uint8_t thread, enum verb verb)
 		.thread = thread,
 		.verb = verb,
 		.operation = OP_COUNT,
+		.probe = PROBE_COUNT,
 		.object = NO_OBJECT,
 		.cq = NO_OBJECT,
 		.cq2 = NO_OBJECT,
@@ -107,6 +64,8 @@ void step_print(FILE *to, const struct step *step)
 	print_object(to, step->kind, step->object);
 	if (step->operation != OP_COUNT)
 		fprintf(to, " %s", operation_names[step->operation]);
+	if (step->probe != PROBE_COUNT)
+		fprintf(to, " %s", probe_names[step->probe]);
 	print_object(to, 'c', step->cq);
 	print_object(to, 'c', step->cq2);
 	print_object(to, 's', step->srq);
@@ -240,7 +199,12 @@ static bool parse_argument(char *text, struct step *step)
 	}
 	i = find(word_names, WORD_COUNT, text);
 	if (i >= 0) {
-		step->words |= 1u << i;
+		step->words |= 1ull << i;
+		return true;
+	}
+	i = find(probe_names, PROBE_COUNT, text);
+	if (i >= 0) {
+		step->probe = i;
 		return true;
 	}
 	return parse_object(text, step);

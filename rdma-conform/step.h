@@ -26,86 +26,57 @@
 #define STEPS	  512
 #define NO_OBJECT 255
 
+/* clang-format off */
+/* X(name in the code, name in the text); step_NAME() takes the step. */
+#define VERBS(X) \
+	X(REGION, region) X(REREG, rereg) X(FILL, fill) X(LOOK, look) X(SET, set) X(PEEK, peek) \
+	X(CQ, cq) X(RESIZE, resize) X(SRQ, srq) X(LIMIT, limit) X(MW, mw) X(PD, pd) X(QP, qp) \
+	X(CONNECT, connect) X(MODIFY, modify) X(ACCESS, access) X(QUERY, query) X(POST, post) \
+	X(RECV, recv) X(POLL, poll) X(DRAIN, drain) X(ARM, arm) X(EVENT, event) X(ASYNC, async) \
+	X(DESTROY, destroy) X(ATTACH, attach) X(DETACH, detach) X(WATCH, watch) X(PAUSE, pause) \
+	X(SYNC, sync) X(FORK, fork) X(STOP, stop) X(KILL, kill) X(TRY, try)
+
+#define OPERATIONS(X) \
+	X(SEND, send) X(WRITE, write) X(READ, read) X(FADD, fadd) X(CAS, cas) X(BIND, bind) \
+	X(INV, inv)
+
+/* MORE: chain with the next post of this queue. LONG: with more pieces than a queue pair takes.
+ * MCAST: to the group. SHARED: memory of memfd_create(). CLOSED: a child posts, too. */
+#define WORDS(X) \
+	X(SIGNALED, signaled) X(FENCE, fence) X(SOLICITED, solicited) X(INLINE, inline) \
+	X(IMM, imm) X(INVALIDATE, invalidate) X(MORE, more) X(LONG, long) X(MCAST, mcast) \
+	X(LOCAL_WRITE, lw) X(REMOTE_WRITE, rw) X(REMOTE_READ, rr) X(REMOTE_ATOMIC, ra) \
+	X(MW_BIND, mwb) X(ON_DEMAND, ondemand) X(SHARED, shared) X(EXTENDED, extended) \
+	X(EVENTS, events) X(WR_API, wrapi) X(SIGNAL_ALL, signalall) X(BAD_LKEY, badlkey) \
+	X(BAD_RKEY, badrkey) X(BAD_QKEY, badqkey) X(RC, rc) X(UC, uc) X(UD, ud) \
+	X(RESET, reset) X(INIT, init) X(RTR, rtr) X(RTS, rts) X(ERR, err) X(CLOSED, closed)
+
+/* What a step "try" does without the other side; probe.c has them. */
+#define PROBES(X) \
+	X(CQ_LIMIT, cqlimit) X(QP_LIMIT, qplimit) X(SRQ_LIMIT, srqlimit) X(NO_WRITE, nowrite) \
+	X(GID_INDEX, gidindex) X(PD_BUSY, pdbusy) X(SRQ_BUSY, srqbusy) X(MCAST_GID, mcastgid) \
+	X(DM_BYTES, dmbytes) X(DM_LIMIT, dmlimit) X(IMPORT, import) X(XRC_SEND, xrcsend) \
+	X(CM_DATA, cmdata) X(CM_REJECT, cmreject) X(CM_LEAVE, cmleave) X(CANCEL, cancel)
+/* clang-format on */
+
+#define AS_VERB(name, text)	 VERB_##name,
+#define AS_OPERATION(name, text) OP_##name,
+#define AS_WORD(name, text)	 WORD_##name,
+#define AS_PROBE(name, text)	 PROBE_##name,
 enum verb {
-	VERB_REGION,
-	VERB_REREG,
-	VERB_FILL,
-	VERB_LOOK,
-	VERB_SET,
-	VERB_PEEK,
-	VERB_CQ,
-	VERB_RESIZE,
-	VERB_SRQ,
-	VERB_LIMIT,
-	VERB_MW,
-	VERB_PD,
-	VERB_QP,
-	VERB_CONNECT,
-	VERB_MODIFY,
-	VERB_ACCESS,
-	VERB_QUERY,
-	VERB_POST,
-	VERB_RECV,
-	VERB_POLL,
-	VERB_DRAIN,
-	VERB_ARM,
-	VERB_EVENT,
-	VERB_ASYNC,
-	VERB_DESTROY,
-	VERB_WATCH,
-	VERB_PAUSE,
-	VERB_SYNC,
-	VERB_FORK,
-	VERB_KILL,
-	VERB_COUNT,
+	VERBS(AS_VERB) VERB_COUNT
 };
-
 enum operation {
-	OP_SEND,
-	OP_WRITE,
-	OP_READ,
-	OP_FADD,
-	OP_CAS,
-	OP_BIND,
-	OP_INV,
-	OP_COUNT,
+	OPERATIONS(AS_OPERATION) OP_COUNT
 };
-
-/* Words of a step; some mean something for one verb only. */
 enum word {
-	WORD_SIGNALED,
-	WORD_FENCE,
-	WORD_SOLICITED,
-	WORD_INLINE,
-	WORD_IMM,
-	WORD_INVALIDATE,
-	WORD_MORE, /* chain with the next post of this queue */
-	WORD_LOCAL_WRITE,
-	WORD_REMOTE_WRITE,
-	WORD_REMOTE_READ,
-	WORD_REMOTE_ATOMIC,
-	WORD_MW_BIND,
-	WORD_SHARED, /* memory of memfd_create() */
-	WORD_EXTENDED,
-	WORD_EVENTS,
-	WORD_WR_API,
-	WORD_SIGNAL_ALL,
-	WORD_BAD_LKEY,
-	WORD_BAD_RKEY,
-	WORD_BAD_QKEY,
-	WORD_RC,
-	WORD_UC,
-	WORD_UD,
-	WORD_RESET,
-	WORD_INIT,
-	WORD_RTR,
-	WORD_RTS,
-	WORD_ERR,
-	WORD_CLOSED, /* the queue pair is expected to end by a fault of the program's own */
-	WORD_COUNT,
+	WORDS(AS_WORD) WORD_COUNT
+};
+enum probe {
+	PROBES(AS_PROBE) PROBE_COUNT
 };
 #define HAS(step, name) ((step)->words >> WORD_##name & 1)
-#define WORD(name)	(1u << WORD_##name)
+#define WORD(name)	(1ull << WORD_##name)
 
 struct piece {
 	uint8_t region;
@@ -124,7 +95,8 @@ struct step {
 	uint8_t remote; /* region or, with @w, memory window of the other side */
 	bool remote_window;
 	uint32_t remote_offset;
-	uint32_t words;
+	uint8_t probe;
+	uint64_t words;
 	uint64_t n, x, y;
 };
 
@@ -135,8 +107,7 @@ struct program {
 	struct step step[STEPS];
 };
 
-extern const char *const verb_names[VERB_COUNT];
-extern const char *const operation_names[OP_COUNT];
+extern const char *const verb_names[VERB_COUNT], *const probe_names[PROBE_COUNT];
 
 /* A step without objects. */
 struct step step_make(uint8_t side, uint8_t thread, enum verb verb);

@@ -8,11 +8,11 @@
 program=$1 library=$2 list=$3
 shift 3
 failed=0
-while read -r rule fault; do
+while read -r rule fault options; do
     [ "$rule" != "#" ] || continue
     case " ${*:-$rule} " in *" $rule "*) ;; *) continue ;; esac
     output=$(FAULTY=$fault LD_PRELOAD=$library "$program" --device "${RT_DEVICE:-uroce_lo}" --rules "$rule" --first --no-shrink \
-        --quiet --patience 1 --programs 1000 2>&1 | cat)
+        --quiet --patience 1 --programs 1000 ${options:+"$options"} 2>&1 | cat)
     count=$(echo "$output" | sed -n 's/^.*: \([0-9]*\) programs from seed.* 1 rules broken$/\1/p')
     printf '%s %s %s\n' "$rule" "$fault" "${count:-not noticed}"
     [ -n "$count" ] || failed=1
