@@ -301,13 +301,15 @@ static const struct writer *writer_of_tag(const struct view *v, const struct eve
 	return NULL;
 }
 
-static enum cause last_release(const struct message *m)
+/* Why the memory of @m belonged to the program again at first. */
+static enum cause first_release(const struct check *c, const struct message *m)
 {
-	enum cause cause = CAUSE_COMPLETION;
+	const struct finish *first = m->released;
 
-	for (unsigned int i = 0; i < m->releases; i++)
-		cause = m->released[i].cause;
-	return m->releases ? cause : CAUSE_COMPLETION;
+	for (unsigned int i = 1; i < m->releases; i++)
+		if (before(c, m->released[i].event, first->event))
+			first = &m->released[i];
+	return m->releases ? first->cause : CAUSE_COMPLETION;
 }
 
 static bool source_allowed(const struct message *m, uint8_t generation)
@@ -335,7 +337,7 @@ static void explain(struct view *v, struct wound *wound, uint8_t known)
 	else if (f)
 		wound->harm = HARM_LATE, wound->cause = f->cause;
 	else if (held && !source_allowed(held->message, run->run.generation))
-		wound->harm = HARM_SOURCE, wound->cause = last_release(held->message);
+		wound->harm = HARM_SOURCE, wound->cause = first_release(v->c, held->message);
 	else if (expected && held)
 		wound->harm = HARM_ORDER;
 	else if (expected)

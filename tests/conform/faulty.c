@@ -243,6 +243,9 @@ static void spoil_request(struct ibv_qp *qp, struct ibv_send_wr *w)
 		w->send_flags &= ~IBV_SEND_INLINE;
 	if (faulty("cas") && w->opcode == IBV_WR_ATOMIC_CMP_AND_SWP)
 		w->wr.atomic.compare_add += 1000;
+	if (faulty("unaligned") && w->opcode >= IBV_WR_ATOMIC_CMP_AND_SWP &&
+	    w->opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD)
+		w->wr.atomic.remote_addr &= ~7ull;
 	if (faulty("fake-flush"))
 		pend(qp, w->wr_id);
 	if (w->opcode == IBV_WR_RDMA_READ)
