@@ -173,7 +173,7 @@ static void json_print(const struct report *r)
 		json_number("programs", f->times);
 		if (f->program) {
 			json_string("program", f->program);
-			json_string("events", f->events);
+			json_string("events", f->events ?: "");
 		}
 		json_close('}');
 	}
