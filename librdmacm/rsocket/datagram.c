@@ -285,8 +285,10 @@ static bool option_is_udps(int level, int name)
 
 int ds_option_set(struct rs_socket *s, int level, int name, const void *value, socklen_t size)
 {
-	int tos;
+	int ancillary = ds_ancillary_find(level, name), tos;
 
+	if (ancillary >= 0)
+		return ds_ancillary_set(s, ancillary, value, size);
 	if (!option_is_udps(level, name))
 		return -ENOPROTOOPT;
 	if (setsockopt(s->ds->udp, level, name, value, size) < 0)
@@ -303,6 +305,10 @@ int ds_option_set(struct rs_socket *s, int level, int name, const void *value, s
 
 int ds_option_get(struct rs_socket *s, int level, int name, void *value, socklen_t *size)
 {
+	int ancillary = ds_ancillary_find(level, name);
+
+	if (ancillary >= 0)
+		return ds_ancillary_get(s, ancillary, value, size);
 	if (!option_is_udps(level, name))
 		return -ENOPROTOOPT;
 	return getsockopt(s->ds->udp, level, name, value, size) < 0 ? -errno : 0;

@@ -8,6 +8,7 @@
  *   destination.c  the peers of a socket, and the routes to them
  *   exchange.c     the exchange by UDP: numbers of queue pairs, and datagrams until they are known
  *   delivery.c     sending and receiving, and whether they would wait
+ *   ancillary.c    control messages of received datagrams
  *
  * A datagram socket has a UDP socket, which owns its name and its port, and a queue pair for each
  * local address that peers use. A datagram goes by UDP in three cases:
@@ -26,6 +27,14 @@
 #include "librdmacm/rsocket/envelope.h"
 #include "librdmacm/rsocket/rs.h"
 
+/* What a network header says about a datagram. */
+struct ds_arrival {
+	union ds_name to;
+	union ds_name local; /* differs from @to for a group */
+	unsigned int interface;
+	int hops, class;
+};
+
 /* A datagram that waits for the program. */
 struct ds_message {
 	TAILQ_ENTRY(ds_message) of_socket;
@@ -33,6 +42,8 @@ struct ds_message {
 	const uint8_t *bytes;
 	uint32_t length;
 	union ds_name from;
+	bool has_grh;		   /* with an endpoint: the device stored the network header */
+	struct ds_arrival arrival; /* without an endpoint */
 };
 
 struct ds_endpoint {
@@ -44,6 +55,7 @@ struct ds_endpoint {
 	bool armed;
 	unsigned int unacked; /* events of the CQ */
 	bool is_ethernet;
+	unsigned int interface; /* its index; 0: not known yet */
 	uint32_t mtu;
 	uint32_t inline_size;
 	uint8_t header[DS_HEADER_MAX]; /* in front of each datagram it sends */
@@ -80,7 +92,9 @@ struct ds_destination {
 	unsigned int sends;    /* sends under way */
 };
 
-#define DS_BUCKETS 256
+#define DS_BUCKETS	256
+#define DS_PACKET_MAX	4096 /* the longest packet of any network: each fits a receive */
+#define DS_RECEIVE_SIZE (DS_GRH_SIZE + DS_PACKET_MAX)
 
 TAILQ_HEAD(ds_uses, ds_destination);
 
@@ -95,12 +109,13 @@ struct ds_socket {
 	struct ds_destination *last; /* destination of the last send */
 	unsigned int resolving;
 	TAILQ_HEAD(, ds_message) waiting;
-	unsigned int copies;   /* those of @waiting that came by UDP */
-	size_t copied;	       /* bytes of these */
-	uint8_t *read;	       /* buffer for UDP, DS_UDP_MAX bytes */
-	uint64_t looked;       /* time of the last check of UDP and the connection manager, ns */
-	int tos;	       /* -1: not set */
-	union ds_name refused; /* a local address without a device */
+	unsigned int copies;	/* those of @waiting that came by UDP */
+	size_t copied;		/* bytes of these */
+	uint8_t *read;		/* buffer for UDP, DS_UDP_MAX bytes */
+	uint64_t looked;	/* time of the last check of UDP and the connection manager, ns */
+	int tos;		/* -1: not set */
+	unsigned int ancillary; /* options of ancillary.c that are on, a bit each */
+	union ds_name refused;	/* a local address without a device */
 	uint64_t refused_until;
 };
 
@@ -157,8 +172,16 @@ void ds_destination_end_all(struct rs_socket *s);
 /* Read the messages that came by UDP. Return: whether there were any. */
 bool ds_exchange_read(struct rs_socket *s);
 /* Send a datagram by UDP. Return: bytes of the program, or -errno. */
-ssize_t ds_exchange_send(struct rs_socket *s, struct ds_destination *d, const struct iovec *iov,
-			 int count);
+ssize_t ds_exchange_send(struct rs_socket *s, struct ds_destination *d, const struct msghdr *msg);
+
+/* ancillary.c */
+/* Return the number of the option that asks for ancillary data, or -1. */
+int ds_ancillary_find(int level, int name);
+int ds_ancillary_set(struct rs_socket *s, int option, const void *value, socklen_t size);
+int ds_ancillary_get(struct rs_socket *s, int option, void *value, socklen_t *size);
+void ds_ancillary_read(struct msghdr *msg, struct ds_arrival *ret);
+/* Store the control messages that the program asked for in @ret. */
+void ds_ancillary_put(struct rs_socket *s, struct ds_message *m, struct ds_received *ret);
 
 /* delivery.c */
 /* Return whether the socket takes datagrams from @from. */

@@ -192,6 +192,7 @@ static ssize_t message_take(struct rs_socket *s, const struct iovec *iov, int co
 	copied = message_copy(m, iov, count);
 	ret->name_size = ds_name_give(&m->from, s->domain, &ret->name);
 	ret->truncated = copied < m->length;
+	ds_ancillary_put(s, m, ret);
 	if (flags & MSG_TRUNC)
 		copied = m->length;
 	if (!(flags & MSG_PEEK))
@@ -258,8 +259,8 @@ static void way_empty(struct rs_socket *s, struct ds_endpoint *e)
 }
 
 /* Send once, without waiting; @lock is held. */
-static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const struct iovec *iov,
-			    int count, size_t length, bool *ret_by_udp)
+static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const struct msghdr *msg,
+			    size_t length, bool *ret_by_udp)
 {
 	struct ds_destination *d;
 	int r;
@@ -282,10 +283,11 @@ static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const 
 		/* rs_drain() may have added strangers, but it keeps the last used friend */
 		ds_destination_resolve(s, d);
 	}
-	if (by_rdma(d, length))
-		return rdma_send(s, d, iov, count);
+	/* Only the kernel knows what the control messages ask for. */
+	if (!msg->msg_controllen && by_rdma(d, length))
+		return rdma_send(s, d, msg->msg_iov, msg->msg_iovlen);
 	*ret_by_udp = true;
-	return ds_exchange_send(s, d, iov, count);
+	return ds_exchange_send(s, d, msg);
 }
 
 static void udp_wait_cancelled(void *arg)
@@ -323,23 +325,23 @@ static ssize_t iov_length(const struct iovec *iov, int count)
 	return total;
 }
 
-ssize_t ds_send(struct rs_socket *s, const struct iovec *iov, int count, int flags,
-		const struct sockaddr *addr, socklen_t size)
+ssize_t ds_send(struct rs_socket *s, const struct msghdr *msg, int flags)
 {
-	ssize_t length = iov_length(iov, count), r = length;
+	const struct sockaddr *addr = msg->msg_name;
+	ssize_t length = iov_length(msg->msg_iov, msg->msg_iovlen), r = length;
 	union ds_name to;
 
 	if (flags & MSG_MORE) /* joins several sends to one datagram */
 		return -EOPNOTSUPP;
 	if (r >= 0 && addr)
-		r = ds_name_take(addr, size, &to);
+		r = ds_name_take(addr, msg->msg_namelen, &to);
 	if (r >= 0 && addr && addr->sa_family == AF_INET6 && s->domain != AF_INET6)
 		r = -EAFNOSUPPORT;
 	while (r >= 0) {
 		bool by_udp = false;
 
 		pthread_mutex_lock(&s->lock);
-		r = message_send(s, addr ? &to : NULL, iov, count, length, &by_udp);
+		r = message_send(s, addr ? &to : NULL, msg, length, &by_udp);
 		pthread_mutex_unlock(&s->lock);
 		if (r != -EAGAIN)
 			break;

@@ -7,8 +7,6 @@
 
 #include "librdmacm/rsocket/datagram.h"
 
-#define PACKET_MAX	   4096 /* the longest packet of any network: each fits a receive */
-#define RECEIVE_SIZE	   (DS_GRH_SIZE + PACKET_MAX)
 #define PLACES_MIN	   16
 #define POLL_BATCH	   16
 #define REPOST_AT	   16
@@ -70,7 +68,7 @@ static int memory_create(struct rs_socket *s, struct ds_endpoint *e)
 	most = max_of(min_of(attr.max_qp_wr, attr.max_cqe / 2), PLACES_MIN);
 	e->receives = places(s->rbuf_size, s->rq_size, most);
 	e->sends = places(s->sbuf_size, s->sq_size, most);
-	e->memory_size = (size_t)e->receives * RECEIVE_SIZE + (size_t)e->sends * DS_MESSAGE_MAX;
+	e->memory_size = (size_t)e->receives * DS_RECEIVE_SIZE + (size_t)e->sends * DS_MESSAGE_MAX;
 	e->messages = calloc(e->receives, sizeof(*e->messages));
 	e->idle = calloc(e->receives, sizeof(*e->idle));
 	e->whom = calloc(e->sends, sizeof(*e->whom));
@@ -214,7 +212,7 @@ int ds_endpoint_find(struct rs_socket *s, const union ds_name *local,
 
 static uint8_t *receive_place(const struct ds_endpoint *e, unsigned int i)
 {
-	return e->memory + (size_t)i * RECEIVE_SIZE;
+	return e->memory + (size_t)i * DS_RECEIVE_SIZE;
 }
 
 /* Post all idle receives, in chains. */
@@ -232,7 +230,7 @@ static int receives_post(struct rs_socket *s, struct ds_endpoint *e)
 
 			sges[i] = (struct ibv_sge){
 				.addr = (uintptr_t)receive_place(e, place),
-				.length = RECEIVE_SIZE,
+				.length = DS_RECEIVE_SIZE,
 				.lkey = e->mr->lkey,
 			};
 			chain[i] = (struct ibv_recv_wr){
@@ -277,7 +275,7 @@ static void link_set(union ds_name *sender, const union ds_name *local)
 static bool packet_open(struct rs_socket *s, const struct ds_endpoint *e, const struct ibv_wc *wc,
 			const uint8_t *packet, struct ds_message *m)
 {
-	uint32_t length = min_of(wc->byte_len, (uint32_t)RECEIVE_SIZE);
+	uint32_t length = min_of(wc->byte_len, (uint32_t)DS_RECEIVE_SIZE);
 	const uint8_t *start = packet + DS_GRH_SIZE;
 	int header;
 
@@ -294,6 +292,7 @@ static bool packet_open(struct rs_socket *s, const struct ds_endpoint *e, const 
 	link_set(&m->from, &e->local);
 	m->bytes = start + header;
 	m->length = length - header;
+	m->has_grh = wc->wc_flags & IBV_WC_GRH;
 	ds_destination_heard(s, &m->from, wc->src_qp);
 	return ds_is_welcome(s, &m->from);
 }
@@ -315,7 +314,7 @@ static void packet_arrived(struct rs_socket *s, struct ds_endpoint *e, const str
 
 uint8_t *ds_endpoint_place(struct ds_endpoint *e)
 {
-	uint8_t *place = e->memory + (size_t)e->receives * RECEIVE_SIZE +
+	uint8_t *place = e->memory + (size_t)e->receives * DS_RECEIVE_SIZE +
 			 (size_t)(e->posted % e->sends) * DS_MESSAGE_MAX;
 
 	memcpy(place, e->header, e->header_size);

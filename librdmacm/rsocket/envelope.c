@@ -220,6 +220,20 @@ bool ds_is_sender(const uint8_t grh[DS_GRH_SIZE], const union ds_name *sender)
 	       !memcmp(gid + sizeof(mapped), &sender->v4.sin_addr, 4);
 }
 
+void ds_get_network(const uint8_t grh[DS_GRH_SIZE], const union ds_name *sender, int *ret_hops,
+		    int *ret_class)
+{
+	const uint8_t *ipv4 = grh + IPV4_START;
+
+	if (!is_v6(sender) && ipv4[0] >> 4 == 4) {
+		*ret_class = ipv4[1];
+		*ret_hops = ipv4[8];
+	} else {
+		*ret_class = (grh[0] << 4 | grh[1] >> 4) & 0xff;
+		*ret_hops = grh[7];
+	}
+}
+
 /* ---- over UDP ---- */
 
 size_t ds_put_udp_header(uint8_t to[DS_UDP_HEADER_MAX], const struct ds_udp_header *header,

@@ -58,6 +58,9 @@ int ds_get_header(const void *from, size_t length, union ds_name *ret_sender);
  * network's sender into @grh. For devices on Ethernet.
  */
 bool ds_is_sender(const uint8_t grh[DS_GRH_SIZE], const union ds_name *sender);
+/* Read the hop limit and the traffic class. */
+void ds_get_network(const uint8_t grh[DS_GRH_SIZE], const union ds_name *sender, int *ret_hops,
+		    int *ret_class);
 
 /* ---- over UDP ---- */
 

@@ -15,24 +15,20 @@
 
 union control {
 	struct cmsghdr align;
-	uint8_t bytes[CMSG_SPACE(sizeof(struct in6_pktinfo))];
+	uint8_t bytes[256]; /* for the source, and what programs add */
 };
 
 /* ---- sending ---- */
 
-/* Set @local as the source, whatever the route would choose. */
-static void source_set(struct msghdr *msg, union control *control, const union ds_name *local,
-		       int domain)
+/* Write the control message that names the source. Return: its bytes. */
+static size_t source_put(union control *control, const union ds_name *local, int domain)
 {
+	struct cmsghdr *c = &control->align;
 	struct sockaddr_storage addr;
 	struct in6_pktinfo v6 = {};
 	struct in_pktinfo v4 = {};
-	struct cmsghdr *c;
 
 	ds_name_give(local, domain, &addr);
-	msg->msg_control = control;
-	msg->msg_controllen = domain == AF_INET6 ? CMSG_SPACE(sizeof(v6)) : CMSG_SPACE(sizeof(v4));
-	c = CMSG_FIRSTHDR(msg);
 	if (domain == AF_INET6) {
 		v6.ipi6_addr = ((struct sockaddr_in6 *)&addr)->sin6_addr;
 		v6.ipi6_ifindex = ((struct sockaddr_in6 *)&addr)->sin6_scope_id;
@@ -40,17 +36,55 @@ static void source_set(struct msghdr *msg, union control *control, const union d
 				       .cmsg_type = IPV6_PKTINFO,
 				       .cmsg_len = CMSG_LEN(sizeof(v6)) };
 		memcpy(CMSG_DATA(c), &v6, sizeof(v6));
-	} else {
-		v4.ipi_spec_dst = local->v4.sin_addr;
-		*c = (struct cmsghdr){ .cmsg_level = IPPROTO_IP,
-				       .cmsg_type = IP_PKTINFO,
-				       .cmsg_len = CMSG_LEN(sizeof(v4)) };
-		memcpy(CMSG_DATA(c), &v4, sizeof(v4));
+		return CMSG_SPACE(sizeof(v6));
 	}
+	v4.ipi_spec_dst = local->v4.sin_addr;
+	*c = (struct cmsghdr){ .cmsg_level = IPPROTO_IP,
+			       .cmsg_type = IP_PKTINFO,
+			       .cmsg_len = CMSG_LEN(sizeof(v4)) };
+	memcpy(CMSG_DATA(c), &v4, sizeof(v4));
+	return CMSG_SPACE(sizeof(v4));
 }
 
+static bool is_source(const struct cmsghdr *c)
+{
+	return (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) ||
+	       (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO);
+}
+
+/*
+ * Set @local as the source, whatever the route or the program would choose, because the header
+ * holds the number of its queue pair. Append the other control messages of the program.
+ */
+static int control_set(struct msghdr *msg, union control *control, const union ds_name *local,
+		       int domain, const struct msghdr *programs)
+{
+	struct cmsghdr *c;
+	size_t size;
+
+	msg->msg_control = control;
+	msg->msg_controllen = source_put(control, local, domain);
+	if (!programs)
+		return 0;
+	for (c = CMSG_FIRSTHDR(programs); c; c = CMSG_NXTHDR((struct msghdr *)programs, c)) {
+		if (c->cmsg_len < CMSG_LEN(0) ||
+		    c->cmsg_len > programs->msg_controllen -
+					  ((uint8_t *)c - (uint8_t *)programs->msg_control))
+			return -EINVAL;
+		size = CMSG_SPACE(c->cmsg_len - CMSG_LEN(0));
+		if (is_source(c))
+			continue;
+		if (size > sizeof(*control) - msg->msg_controllen)
+			return -ENOBUFS;
+		memcpy(&control->bytes[msg->msg_controllen], c, c->cmsg_len);
+		msg->msg_controllen += size;
+	}
+	return 0;
+}
+
+/* @programs: the program's message, for its control messages, or NULL */
 static ssize_t udp_send(struct rs_socket *s, const struct ds_destination *d, enum ds_op op,
-			const struct iovec *iov, int count)
+			const struct iovec *iov, int count, const struct msghdr *programs)
 {
 	const struct ds_udp_header header = { .op = op, .qpn = d->endpoint->id->qp->qp_num };
 	uint8_t bytes[DS_UDP_HEADER_MAX];
@@ -64,24 +98,26 @@ static ssize_t udp_send(struct rs_socket *s, const struct ds_destination *d, enu
 		.msg_iov = parts,
 		.msg_iovlen = 1 + count,
 	};
-	ssize_t n;
+	ssize_t n = control_set(&msg, &control, &d->endpoint->local, s->domain, programs);
 
+	if (n < 0)
+		return n;
 	if (count)
 		memcpy(&parts[1], iov, count * sizeof(*iov));
-	source_set(&msg, &control, &d->endpoint->local, s->domain);
 	n = sendmsg(s->ds->udp, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 	return n < 0 ? -errno : max_of(n - (ssize_t)size, (ssize_t)0);
 }
 
-ssize_t ds_exchange_send(struct rs_socket *s, struct ds_destination *d, const struct iovec *iov,
-			 int count)
+ssize_t ds_exchange_send(struct rs_socket *s, struct ds_destination *d, const struct msghdr *msg)
 {
+	const struct iovec *iov = msg->msg_iov;
+	int count = msg->msg_iovlen;
 	struct iovec one = {};
 	ssize_t n;
 
 	d->asked = rs_now_ns();
 	if (count <= PARTS_MAX)
-		return udp_send(s, d, DS_DATA, iov, count);
+		return udp_send(s, d, DS_DATA, iov, count, msg);
 	one.iov_base = malloc(DS_UDP_MAX);
 	if (!one.iov_base)
 		return -ENOMEM;
@@ -91,7 +127,7 @@ ssize_t ds_exchange_send(struct rs_socket *s, struct ds_destination *d, const st
 		memcpy((uint8_t *)one.iov_base + one.iov_len, iov[i].iov_base, iov[i].iov_len);
 		one.iov_len += iov[i].iov_len;
 	}
-	n = udp_send(s, d, DS_DATA, &one, 1);
+	n = udp_send(s, d, DS_DATA, &one, 1, msg);
 	free(one.iov_base);
 	return n;
 }
@@ -102,37 +138,27 @@ ssize_t ds_exchange_send(struct rs_socket *s, struct ds_destination *d, const st
  * Find the address that the message was sent to, or else the socket's own. Return: whether it is
  * usable.
  */
-static bool arrival_find(struct msghdr *msg, const union ds_name *own, union ds_name *ret_local)
+static bool arrival_find(const struct ds_arrival *arrival, const union ds_name *own,
+			 union ds_name *ret_local)
 {
-	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6 };
-	struct sockaddr_in v4 = { .sin_family = AF_INET };
-	struct in6_pktinfo info6;
-	struct in_pktinfo info4;
+	const union ds_name *to = &arrival->to;
 
-	for (struct cmsghdr *c = CMSG_FIRSTHDR(msg); c; c = CMSG_NXTHDR(msg, c)) {
-		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
-			memcpy(&info4, CMSG_DATA(c), sizeof(info4));
-			v4.sin_addr = info4.ipi_spec_dst;
-			ds_name_take(&v4, sizeof(v4), ret_local);
-		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
-			memcpy(&info6, CMSG_DATA(c), sizeof(info6));
-			v6.sin6_addr = info6.ipi6_addr;
-			if (IN6_IS_ADDR_LINKLOCAL(&v6.sin6_addr))
-				v6.sin6_scope_id = info6.ipi6_ifindex;
-			ds_name_take(&v6, sizeof(v6), ret_local);
-		} else {
-			continue;
-		}
-		ds_name_set_port(ret_local, ds_name_port(own));
-		return !IN6_IS_ADDR_MULTICAST(&v6.sin6_addr);
+	if (!to->any.sa_family) {
+		*ret_local = *own;
+		return !ds_name_is_any(own);
 	}
-	*ret_local = *own;
-	return !ds_name_is_any(own);
+	*ret_local = arrival->local;
+	ds_name_set_port(ret_local, ds_name_port(own));
+	if (to->any.sa_family != AF_INET6)
+		return true;
+	if (IN6_IS_ADDR_LINKLOCAL(&to->v6.sin6_addr))
+		ret_local->v6.sin6_scope_id = arrival->interface;
+	return !IN6_IS_ADDR_MULTICAST(&to->v6.sin6_addr);
 }
 
 /* Deliver a copy of a datagram that came by UDP. */
-static void copy_deliver(struct rs_socket *s, const union ds_name *from, const uint8_t *bytes,
-			 size_t length)
+static void copy_deliver(struct rs_socket *s, const union ds_name *from,
+			 const struct ds_arrival *arrival, const uint8_t *bytes, size_t length)
 {
 	unsigned int most = max_of(s->rbuf_size / DS_MESSAGE_MAX, (uint32_t)COPIES_MIN);
 	struct ds_message *m;
@@ -144,7 +170,9 @@ static void copy_deliver(struct rs_socket *s, const union ds_name *from, const u
 	m = malloc(sizeof(*m) + length);
 	if (!m)
 		return;
-	*m = (struct ds_message){ .bytes = (uint8_t *)(m + 1), .length = length, .from = *from };
+	*m = (struct ds_message){
+		.bytes = (uint8_t *)(m + 1), .length = length, .from = *from, .arrival = *arrival
+	};
 	memcpy(m + 1, bytes, length);
 	s->ds->copies++;
 	s->ds->copied += length;
@@ -174,15 +202,15 @@ static struct ds_endpoint *endpoint_of(struct rs_socket *s, const union ds_name 
 }
 
 /* Answer a peer that sent its number and asks for ours. */
-static void data_arrived(struct rs_socket *s, struct msghdr *msg, const union ds_name *from,
-			 uint32_t qpn)
+static void data_arrived(struct rs_socket *s, const struct ds_arrival *arrival,
+			 const union ds_name *from, uint32_t qpn)
 {
 	struct ds_destination *d = ds_destination_known(s, from);
 	struct ds_endpoint *e;
 	union ds_name own, local;
 
 	if (!d) {
-		if (ds_own_name(s, &own) < 0 || !arrival_find(msg, &own, &local))
+		if (ds_own_name(s, &own) < 0 || !arrival_find(arrival, &own, &local))
 			return;
 		e = endpoint_of(s, &local);
 		d = e ? ds_destination_met(s, from, e) : NULL;
@@ -190,7 +218,7 @@ static void data_arrived(struct rs_socket *s, struct msghdr *msg, const union ds
 	if (!d || d->endpoint->dead)
 		return;
 	ds_destination_set_qpn(d, qpn);
-	udp_send(s, d, DS_ANSWER, NULL, 0);
+	udp_send(s, d, DS_ANSWER, NULL, 0, NULL);
 }
 
 static void message_arrived(struct rs_socket *s, struct msghdr *msg, const uint8_t *bytes,
@@ -198,6 +226,7 @@ static void message_arrived(struct rs_socket *s, struct msghdr *msg, const uint8
 {
 	struct ds_udp_header header;
 	struct ds_destination *d;
+	struct ds_arrival arrival;
 	union ds_name from;
 	int size;
 
@@ -209,8 +238,9 @@ static void message_arrived(struct rs_socket *s, struct msghdr *msg, const uint8
 		return;
 	}
 	if (header.op == DS_DATA) {
-		data_arrived(s, msg, &from, header.qpn);
-		copy_deliver(s, &from, bytes + size, length - size);
+		ds_ancillary_read(msg, &arrival);
+		data_arrived(s, &arrival, &from, header.qpn);
+		copy_deliver(s, &from, &arrival, bytes + size, length - size);
 		return;
 	}
 	/* Ignore an answer without a question. */

@@ -203,8 +203,8 @@ RS_EXPORT ssize_t rrecvmsg(int fd, struct msghdr *msg, int flags)
 	if (msg->msg_name)
 		memcpy(msg->msg_name, &from.name, min_of(msg->msg_namelen, from.name_size));
 	msg->msg_namelen = msg->msg_name ? from.name_size : 0;
-	msg->msg_controllen = 0;
 	msg->msg_flags = from.truncated ? MSG_TRUNC : 0;
+	ds_ancillary_give(&from, msg);
 	return n;
 }
 

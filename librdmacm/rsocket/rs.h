@@ -49,6 +49,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -503,6 +504,12 @@ struct ds_received {
 	struct sockaddr_storage name; /* of the sender, in the form of the socket's domain */
 	socklen_t name_size;	      /* 0: no sender */
 	bool truncated;
+	size_t control_size;
+	union {
+		struct cmsghdr align;
+		uint8_t bytes[CMSG_SPACE(sizeof(struct in6_pktinfo)) +
+			      CMSG_SPACE(sizeof(struct in_pktinfo)) + 4 * CMSG_SPACE(sizeof(int))];
+	} control;
 };
 int ds_create(struct rs_socket *s);
 void ds_destroy(struct rs_socket *s);
@@ -512,9 +519,8 @@ int ds_shutdown(struct rs_socket *s, int how);
 int ds_name(const struct rs_socket *s, bool peer, struct sockaddr *addr, socklen_t *size);
 int ds_option_set(struct rs_socket *s, int level, int name, const void *value, socklen_t size);
 int ds_option_get(struct rs_socket *s, int level, int name, void *value, socklen_t *size);
-/* @addr: NULL: the peer */
-ssize_t ds_send(struct rs_socket *s, const struct iovec *iov, int count, int flags,
-		const struct sockaddr *addr, socklen_t size);
+/* @msg: without a name: to the peer */
+ssize_t ds_send(struct rs_socket *s, const struct msghdr *msg, int flags);
 ssize_t ds_receive(struct rs_socket *s, const struct iovec *iov, int count, int flags,
 		   struct ds_received *ret);
 /* Wait until all sends completed, at most @timeout_ms. */
@@ -526,6 +532,8 @@ bool ds_arm(struct rs_socket *s);
 void ds_drain(struct rs_socket *s);
 bool ds_is_due(struct rs_socket *s); /* time for ds_drain() */
 short ds_revents(struct rs_socket *s, short events);
+/* Copy the control messages, and set MSG_CTRUNC if the room is too small. */
+void ds_ancillary_give(const struct ds_received *from, struct msghdr *msg);
 int ds_bytes_waiting(const struct rs_socket *s); /* of the first datagram */
 void ds_drop_all(struct rs_socket *s);
 

@@ -296,8 +296,8 @@ static ssize_t vector_send(struct rs_socket *s, const struct iovec *iov, int cou
 	return n;
 }
 
-static ssize_t fd_send_to(int fd, const struct iovec *iov, int count, int flags,
-			  const struct sockaddr *addr, socklen_t size)
+/* @msg: the vector, and for a datagram its address and control messages */
+static ssize_t fd_send_message(int fd, const struct msghdr *msg, int flags)
 {
 	RS_CALL_SLEEPY;
 	struct rs_socket *s = rs_table_find(fd);
@@ -306,18 +306,20 @@ static ssize_t fd_send_to(int fd, const struct iovec *iov, int count, int flags,
 	if (!s)
 		return rs_ret(-EBADF);
 	rs_call_hold(s, NULL);
-	r = flags & MSG_OOB ? -EOPNOTSUPP : rs_vector_check(iov, count);
+	r = flags & MSG_OOB ? -EOPNOTSUPP : rs_vector_check(msg->msg_iov, msg->msg_iovlen);
 	if (r == 0 && s->ds)
-		r = ds_send(s, iov, count, flags, addr, size);
+		r = ds_send(s, msg, flags);
 	else if (r == 0)
-		r = vector_send(s, iov, count, flags);
+		r = vector_send(s, msg->msg_iov, msg->msg_iovlen, flags);
 	rs_socket_put(s);
 	return rs_ret(r);
 }
 
 static ssize_t fd_send(int fd, const struct iovec *iov, int count, int flags)
 {
-	return fd_send_to(fd, iov, count, flags, NULL, 0);
+	const struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = count };
+
+	return fd_send_message(fd, &msg, flags);
 }
 
 RS_EXPORT ssize_t rsend(int fd, const void *buf, size_t len, int flags)
@@ -330,17 +332,22 @@ RS_EXPORT ssize_t rsend(int fd, const void *buf, size_t len, int flags)
 RS_EXPORT ssize_t rsendto(int fd, const void *buf, size_t len, int flags,
 			  const struct sockaddr *dest_addr, socklen_t addrlen)
 {
-	const struct iovec iov = { (void *)buf, len };
+	struct iovec iov = { (void *)buf, len };
+	const struct msghdr msg = {
+		.msg_name = (void *)dest_addr,
+		.msg_namelen = addrlen,
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+	};
 
-	return fd_send_to(fd, &iov, 1, flags, dest_addr, addrlen);
+	return fd_send_message(fd, &msg, flags);
 }
 
 RS_EXPORT ssize_t rsendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	if (msg->msg_iovlen > IOV_MAX)
 		return rs_ret(-EMSGSIZE);
-	return fd_send_to(fd, msg->msg_iov, msg->msg_iovlen, flags, msg->msg_name,
-			  msg->msg_namelen);
+	return fd_send_message(fd, msg, flags);
 }
 
 RS_EXPORT ssize_t rwrite(int fd, const void *buf, size_t count)

@@ -113,10 +113,8 @@ static void options_of_form(void)
 {
 	static const int socket_options[] = { SO_TIMESTAMP, SO_TIMESTAMPNS, SO_TIMESTAMPING,
 					      SO_RXQ_OVFL,  SO_PASSCRED,    SO_PEEK_OFF };
-	static const int v4[] = { IP_PKTINFO, IP_RECVTTL, IP_RECVTOS, IP_RECVORIGDSTADDR,
-				  IP_RECVERR };
-	static const int v6[] = { IPV6_RECVPKTINFO, IPV6_RECVHOPLIMIT, IPV6_RECVTCLASS,
-				  IPV6_RECVERR };
+	static const int v4[] = { IP_RECVORIGDSTADDR, IP_RECVERR };
+	static const int v6[] = { IPV6_RECVORIGDSTADDR, IPV6_RECVERR };
 	int a = rsocket(AF_INET, SOCK_DGRAM, 0), b = rsocket(AF_INET6, SOCK_DGRAM, 0);
 
 	for (int i = 0; i < RT_COUNT(socket_options); i++)

@@ -17,6 +17,7 @@ bool case_failed;
 
 static const struct case_row *const lists[] = {
 	call_cases,
+	datagram_cases,
 	fallback_cases,
 	handler_cases,
 };

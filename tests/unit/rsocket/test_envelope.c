@@ -137,6 +137,28 @@ static void test_wrong_udp_header(void **state)
 	}
 }
 
+static void test_network(void **state)
+{
+	const union ds_name v4 = name_of("192.0.2.1"), v6 = name_of("2001:db8::1");
+	uint8_t grh[DS_GRH_SIZE] = { [20] = 0x45, [21] = 0x12, [28] = 63 };
+	int hops, class;
+
+	ds_get_network(grh, &v4, &hops, &class);
+	assert_int_equal(hops, 63);
+	assert_int_equal(class, 0x12);
+	memset(grh, 0, sizeof(grh));
+	grh[0] = 0x6a;
+	grh[1] = 0xb0;
+	grh[7] = 255;
+	ds_get_network(grh, &v6, &hops, &class);
+	assert_int_equal(hops, 255);
+	assert_int_equal(class, 0xab);
+	/* an address of IPv4 in a GRH */
+	ds_get_network(grh, &v4, &hops, &class);
+	assert_int_equal(hops, 255);
+	assert_int_equal(class, 0xab);
+}
+
 /* Headers that devices write in front: IPv4 behind 20 bytes, IPv6, or a GRH. */
 static void test_sender(void **state)
 {
@@ -204,6 +226,7 @@ int main(void)
 		cmocka_unit_test(test_get_udp_header),
 		cmocka_unit_test(test_wrong_udp_header),
 		cmocka_unit_test(test_sender),
+		cmocka_unit_test(test_network),
 		cmocka_unit_test(test_names),
 	};
 

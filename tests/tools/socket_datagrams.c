@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Control messages of datagrams, in both directions. */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "socket_cases.h"
+
+struct pair {
+	int from, to; /* from is connected to to */
+};
+
+static struct pair pair_open(int family)
+{
+	struct sockaddr_in6 v6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT };
+	struct sockaddr_in v4 = loopback(0);
+	struct sockaddr *addr = family == AF_INET ? (void *)&v4 : (void *)&v6;
+	socklen_t size = family == AF_INET ? sizeof(v4) : sizeof(v6);
+	struct pair p = { socket(family, SOCK_DGRAM, 0), socket(family, SOCK_DGRAM, 0) };
+
+	CHECK(bind(p.to, addr, size) == 0 && getsockname(p.to, addr, &size) == 0);
+	CHECK(connect(p.from, addr, size) == 0);
+	return p;
+}
+
+static void option_on(int fd, int level, int name)
+{
+	int on = 1;
+	socklen_t size = sizeof(on);
+
+	CHECK(setsockopt(fd, level, name, &on, sizeof(on)) == 0);
+	on = 0;
+	CHECK(getsockopt(fd, level, name, &on, &size) == 0 && on == 1);
+}
+
+struct received {
+	union {
+		struct cmsghdr align;
+		unsigned char bytes[256];
+	} control;
+	struct msghdr msg;
+};
+
+/* Receive one datagram, with @room for control messages. */
+static void one_receive(int fd, size_t room, struct received *ret)
+{
+	static char byte;
+	static struct iovec iov = { &byte, 1 };
+
+	ret->msg = (struct msghdr){
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &ret->control,
+		.msg_controllen = room,
+	};
+	CHECK(recvmsg(fd, &ret->msg, 0) == 1 && byte == 'x');
+}
+
+/* Copy the value of a control message. Return: its size, or -1. */
+static int value_of(struct received *r, int level, int type, void *value, size_t size)
+{
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&r->msg); c; c = CMSG_NXTHDR(&r->msg, c)) {
+		if (c->cmsg_level != level || c->cmsg_type != type)
+			continue;
+		memcpy(value, CMSG_DATA(c),
+		       c->cmsg_len - CMSG_LEN(0) < size ? c->cmsg_len - CMSG_LEN(0) : size);
+		return c->cmsg_len - CMSG_LEN(0);
+	}
+	return -1;
+}
+
+/* The first datagrams and later ones go different ways. */
+#define DATAGRAMS 8
+
+static void case_control_v4(void)
+{
+	struct pair p = pair_open(AF_INET);
+	struct received r = {};
+
+	option_on(p.to, IPPROTO_IP, IP_PKTINFO);
+	option_on(p.to, IPPROTO_IP, IP_RECVTTL);
+	option_on(p.to, IPPROTO_IP, IP_RECVTOS);
+	for (int i = 0; i < DATAGRAMS && !case_failed; i++) {
+		struct in_pktinfo info = {};
+		unsigned char tos = 1;
+		int ttl = 0;
+
+		CHECK(send(p.from, "x", 1, 0) == 1);
+		one_receive(p.to, sizeof(r.control), &r);
+		CHECK(value_of(&r, IPPROTO_IP, IP_PKTINFO, &info, sizeof(info)) == sizeof(info));
+		CHECK(info.ipi_ifindex == 1 && info.ipi_addr.s_addr == htonl(INADDR_LOOPBACK));
+		CHECK(value_of(&r, IPPROTO_IP, IP_TTL, &ttl, sizeof(ttl)) == sizeof(ttl));
+		CHECK(ttl > 0 && ttl <= 255);
+		CHECK(value_of(&r, IPPROTO_IP, IP_TOS, &tos, sizeof(tos)) == 1 && tos == 0);
+		CHECK(r.msg.msg_flags == 0);
+	}
+	close(p.from);
+	close(p.to);
+}
+
+/* A control message that does not fit is cut. */
+static void cut_check(struct pair p)
+{
+	struct received r = {};
+
+	CHECK(send(p.from, "x", 1, 0) == 1);
+	one_receive(p.to, CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_LEN(0) + 1, &r);
+	CHECK(r.msg.msg_flags == MSG_CTRUNC);
+	CHECK(r.msg.msg_controllen == CMSG_SPACE(sizeof(struct in6_pktinfo)) + CMSG_LEN(0) + 1);
+	CHECK(send(p.from, "x", 1, 0) == 1);
+	one_receive(p.to, 0, &r);
+	CHECK(r.msg.msg_flags == MSG_CTRUNC && r.msg.msg_controllen == 0);
+}
+
+static void case_control_v6(void)
+{
+	struct pair p = pair_open(AF_INET6);
+	struct received r = {};
+
+	option_on(p.to, IPPROTO_IPV6, IPV6_RECVPKTINFO);
+	option_on(p.to, IPPROTO_IPV6, IPV6_RECVHOPLIMIT);
+	option_on(p.to, IPPROTO_IPV6, IPV6_RECVTCLASS);
+	for (int i = 0; i < DATAGRAMS && !case_failed; i++) {
+		struct in6_pktinfo info = {};
+		int hops = 0, class = -1;
+
+		CHECK(send(p.from, "x", 1, 0) == 1);
+		one_receive(p.to, sizeof(r.control), &r);
+		CHECK(value_of(&r, IPPROTO_IPV6, IPV6_PKTINFO, &info, sizeof(info)) ==
+		      sizeof(info));
+		CHECK(info.ipi6_ifindex == 1 && IN6_IS_ADDR_LOOPBACK(&info.ipi6_addr));
+		CHECK(value_of(&r, IPPROTO_IPV6, IPV6_HOPLIMIT, &hops, sizeof(hops)) ==
+		      sizeof(hops));
+		CHECK(hops > 0 && hops <= 255);
+		CHECK(value_of(&r, IPPROTO_IPV6, IPV6_TCLASS, &class, sizeof(class)) ==
+		      sizeof(class));
+		CHECK(class == 0);
+		CHECK(r.msg.msg_flags == 0);
+		cut_check(p);
+	}
+	close(p.from);
+	close(p.to);
+}
+
+/* The sender sets the hop limit of one datagram. */
+static void case_control_sent(void)
+{
+	struct pair p = pair_open(AF_INET6);
+	struct received r = {};
+	int hops = 7, got = 0;
+	union {
+		struct cmsghdr header;
+		unsigned char bytes[CMSG_SPACE(sizeof(hops))];
+	} control = { .header = { CMSG_LEN(sizeof(hops)), IPPROTO_IPV6, IPV6_HOPLIMIT } };
+	struct iovec iov = { (char[]){ "x" }, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+
+	memcpy(CMSG_DATA(&control.header), &hops, sizeof(hops));
+	option_on(p.to, IPPROTO_IPV6, IPV6_RECVHOPLIMIT);
+	for (int i = 0; i < DATAGRAMS && !case_failed; i++) {
+		CHECK(sendmsg(p.from, &msg, 0) == 1);
+		one_receive(p.to, sizeof(r.control), &r);
+		CHECK(value_of(&r, IPPROTO_IPV6, IPV6_HOPLIMIT, &got, sizeof(got)) == sizeof(got));
+		CHECK(got == hops);
+		CHECK(send(p.from, "x", 1, 0) == 1);
+		one_receive(p.to, sizeof(r.control), &r);
+		CHECK(value_of(&r, IPPROTO_IPV6, IPV6_HOPLIMIT, &got, sizeof(got)) == sizeof(got));
+		CHECK(got != hops);
+	}
+	control.header.cmsg_len = sizeof(control) + 1;
+	CHECK_ERRNO(sendmsg(p.from, &msg, 0), EINVAL);
+	close(p.from);
+	close(p.to);
+}
+
+const struct case_row datagram_cases[] = {
+	{ "control_v4", case_control_v4 },
+	{ "control_v6", case_control_v6 },
+	{ "control_sent", case_control_sent },
+	{},
+};
