@@ -164,6 +164,29 @@ static bool is_no_path(int error)
 	}
 }
 
+/*
+ * Return whether another listener has the port, and the program allows it to share the port. The
+ * port of RDMA has one listener, therefore the second one listens by TCP.
+ */
+static bool is_shared_port(int rs, int error)
+{
+	socklen_t size = sizeof(int);
+	int on = 0;
+
+	return error == EADDRINUSE &&
+	       RS(rgetsockopt(rs, SOL_SOCKET, SO_REUSEPORT, &on, &size)) == 0 && on;
+}
+
+/* Replace the socket after rbind() or rlisten() failed, if TCP can serve it. Return: 0 or -1. */
+static int address_to_tcp(int fd, int rs, const char *what)
+{
+	int error = errno;
+	bool replace = is_no_path(error) || is_shared_port(rs, error);
+
+	errno = error;
+	return replace ? socket_to_tcp(fd, what) : -1;
+}
+
 EXPORT int bind(int fd, const struct sockaddr *addr, socklen_t addrlen)
 {
 	int rs = fd_socket(fd), r;
@@ -178,7 +201,7 @@ EXPORT int bind(int fd, const struct sockaddr *addr, socklen_t addrlen)
 		fd_set_bound(rs);
 	if (r == 0)
 		return 0;
-	if (!is_no_path(errno) || socket_to_tcp(fd, "bind") < 0)
+	if (address_to_tcp(fd, rs, "bind") < 0)
 		return -1;
 	return real()->bind(fd, addr, addrlen);
 }
@@ -220,7 +243,7 @@ EXPORT int listen(int fd, int backlog)
 	low_release(&low);
 	if (r == 0)
 		return 0;
-	if (!is_no_path(errno) || socket_to_tcp(fd, "listen") < 0)
+	if (address_to_tcp(fd, rs, "listen") < 0)
 		return -1;
 	return real()->listen(fd, backlog);
 }

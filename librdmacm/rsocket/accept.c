@@ -51,7 +51,8 @@ static int listen_start(struct rs_socket *s, int backlog)
 	if (r == 0)
 		r = rs_service_listen(s);
 	if (r == 0 && rdma_listen(s->id, backlog) < 0) {
-		r = -errno;
+		/* Any address and another one conflict: the address itself was bound already. */
+		r = errno == EADDRNOTAVAIL ? -EADDRINUSE : -errno;
 		rs_service_unlisten(s);
 	}
 	if (r < 0) {

@@ -9,6 +9,7 @@
  */
 #include <netinet/in.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "librdmacm/rsocket/rs.h"
 
@@ -208,6 +209,26 @@ static int address_check(const struct rs_socket *s, const struct sockaddr *addr,
 	return addr->sa_family == s->domain ? 0 : -EAFNOSUPPORT;
 }
 
+/* Return whether the address belongs to this host. */
+static bool is_of_host(const struct sockaddr *addr, socklen_t addrlen)
+{
+	_cleanup_close_ int fd = socket(addr->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	struct sockaddr_storage name = {};
+
+	memcpy(&name, addr, min_of(addrlen, (socklen_t)sizeof(name)));
+	((struct sockaddr_in *)&name)->sin_port = 0; /* in IPv6 at the same place */
+	return fd >= 0 && bind(fd, (struct sockaddr *)&name, addrlen) == 0;
+}
+
+/*
+ * Return the error as sockets have it. The connection manager reports EADDRNOTAVAIL if any address
+ * and another one conflict.
+ */
+static int bind_error(int error, const struct sockaddr *addr, socklen_t addrlen)
+{
+	return error == EADDRNOTAVAIL && is_of_host(addr, addrlen) ? -EADDRINUSE : -error;
+}
+
 static int socket_bind(struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen)
 {
 	int r = address_check(s, addr, addrlen);
@@ -218,7 +239,7 @@ static int socket_bind(struct rs_socket *s, const struct sockaddr *addr, socklen
 	if (s->state != RS_NEW)
 		r = -EINVAL;
 	else if (rdma_bind_addr(s->id, (struct sockaddr *)addr) < 0)
-		r = -errno;
+		r = bind_error(errno, addr, addrlen);
 	else
 		s->state = RS_BOUND;
 	pthread_mutex_unlock(&s->lock);

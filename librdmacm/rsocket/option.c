@@ -254,6 +254,7 @@ static const struct option options[] = {
 	{ SOL_SOCKET, SO_KEEPALIVE, set_keepalive, get_keepalive },
 	{ SOL_SOCKET, SO_OOBINLINE, KEPT(0, 0, 1) },
 	{ SOL_SOCKET, SO_RCVLOWAT, KEPT(1, 0, 1) },
+	{ SOL_SOCKET, SO_REUSEPORT, KEPT(0, 0, 1) },
 	{ SOL_SOCKET, SO_ERROR, NULL, get_error, true },
 	{ SOL_SOCKET, SO_TYPE, NULL, get_type, true },
 	{ SOL_SOCKET, SO_ACCEPTCONN, NULL, get_listening, true },

@@ -271,6 +271,59 @@ static void case_mapped_names(void)
 	close(listener);
 }
 
+/* ---- listeners that overlap ---- */
+
+static void overlap_check(struct sockaddr_in first, struct sockaddr_in second)
+{
+	int a = socket(AF_INET, SOCK_STREAM, 0), b = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+	socklen_t size = sizeof(first);
+
+	CHECK(setsockopt(a, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0);
+	CHECK(setsockopt(b, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) == 0);
+	CHECK(bind(a, (struct sockaddr *)&first, sizeof(first)) == 0);
+	CHECK(getsockname(a, (struct sockaddr *)&first, &size) == 0);
+	CHECK(listen(a, 8) == 0);
+	second.sin_port = first.sin_port;
+	CHECK_ERRNO(bind(b, (struct sockaddr *)&second, sizeof(second)), EADDRINUSE);
+	second.sin_addr.s_addr = htonl(0xc6336401); /* no address of this host */
+	CHECK_ERRNO(bind(b, (struct sockaddr *)&second, sizeof(second)), EADDRNOTAVAIL);
+	close(a);
+	close(b);
+}
+
+static void case_overlapping_listeners(void)
+{
+	struct sockaddr_in any = { .sin_family = AF_INET };
+
+	overlap_check(loopback(0), any);
+	overlap_check(any, loopback(0));
+	overlap_check(any, any);
+	overlap_check(loopback(0), loopback(0));
+}
+
+/* Listeners that allow it share a port. */
+static void case_shared_port(void)
+{
+	struct sockaddr_in address = loopback(0);
+	socklen_t size = sizeof(address);
+	int fds[3], on = 1, client;
+
+	for (unsigned int i = 0; i < SIZE(fds); i++) {
+		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+		CHECK(setsockopt(fds[i], SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) == 0);
+		CHECK(getsockopt(fds[i], SOL_SOCKET, SO_REUSEPORT, &on, &(socklen_t){ 4 }) == 0 &&
+		      on == 1);
+		CHECK(bind(fds[i], (struct sockaddr *)&address, size) == 0);
+		CHECK(listen(fds[i], 8) == 0);
+		CHECK(getsockname(fds[i], (struct sockaddr *)&address, &size) == 0);
+	}
+	client = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(connect(client, (struct sockaddr *)&address, size) == 0);
+	close(client);
+	for (unsigned int i = 0; i < SIZE(fds); i++)
+		close(fds[i]);
+}
+
 const struct case_row call_cases[] = {
 	{ "small_stacks", case_small_stacks },
 	{ "epoll_pwait2", case_epoll_pwait2 },
@@ -282,5 +335,7 @@ const struct case_row call_cases[] = {
 	{ "dprintf", case_dprintf },
 	{ "ioctl", case_ioctl },
 	{ "mapped_names", case_mapped_names },
+	{ "overlapping_listeners", case_overlapping_listeners },
+	{ "shared_port", case_shared_port },
 	{},
 };
