@@ -275,7 +275,7 @@ EXPORT int accept(int fd, struct sockaddr *addr, socklen_t *addrlen)
  * Wait for the connection also if the socket does not block, because the program does not call
  * connect() again.
  */
-static int path_wait(int rs, const struct sockaddr *addr, socklen_t addrlen)
+static int path_wait(int rs)
 {
 	struct pollfd p = { .fd = rs, .events = POLLOUT };
 	socklen_t size = sizeof(int);
@@ -286,8 +286,9 @@ static int path_wait(int rs, const struct sockaddr *addr, socklen_t addrlen)
 		return -1;
 	}
 	RS(rgetsockopt(rs, SOL_SOCKET, SO_ERROR, &error, &size));
-	errno = error;
-	return error ? -1 : RS_SLEEPY(rconnect(rs, addr, addrlen));
+	/* As with TCP, a later call returns the result, even if the connection exists by now. */
+	errno = error ? error : EINPROGRESS;
+	return -1;
 }
 
 /*
@@ -315,7 +316,7 @@ static int by_rdma(int rs, const struct sockaddr *addr, socklen_t addrlen)
 	r = RS_SLEEPY(rconnect(rs, addr, addrlen));
 	pthread_cleanup_pop(1);
 	if (r < 0 && errno == EINPROGRESS)
-		r = path_wait(rs, addr, addrlen);
+		r = path_wait(rs);
 	return r;
 }
 

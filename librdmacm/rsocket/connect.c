@@ -268,7 +268,7 @@ static int connect_start(struct rs_socket *s, const struct sockaddr *addr, bool 
 	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
-	*ret_again = rs_is_opening(s);
+	*ret_again = s->state != RS_NEW && s->state != RS_BOUND;
 	if (s->state == RS_NEW || s->state == RS_BOUND) {
 		s->state = RS_RESOLVING_ADDR;
 		s->unsaid = true;
@@ -303,6 +303,20 @@ static int error_take(struct rs_socket *s)
 	return r;
 }
 
+/*
+ * Return whether the first call of a socket that does not block finds the connection made. As with
+ * TCP, the next call returns this result.
+ */
+static bool is_made_early(struct rs_socket *s)
+{
+	bool made;
+
+	pthread_mutex_lock(&s->lock);
+	made = s->state == RS_CONNECTED && rs_patience(s, 0) == RS_WAIT_NOT;
+	pthread_mutex_unlock(&s->lock);
+	return made;
+}
+
 static int stream_connect(struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen)
 {
 	bool again = false;
@@ -315,6 +329,8 @@ static int stream_connect(struct rs_socket *s, const struct sockaddr *addr, sock
 	r = rs_connect_finish(s, rs_patience(s, 0));
 	if (r == -EAGAIN)
 		return again ? -EALREADY : -EINPROGRESS;
+	if (r == 0 && !again && is_made_early(s))
+		return -EINPROGRESS;
 	return r < 0 ? r : error_take(s);
 }
 

@@ -324,6 +324,24 @@ static void case_shared_port(void)
 		close(fds[i]);
 }
 
+/* A connect that does not block never returns the result. */
+static void case_connect_in_progress(void)
+{
+	struct sockaddr_in address;
+	int listener = listener_open(&address);
+
+	for (int i = 0; i < 20 && !case_failed; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+
+		CHECK_ERRNO(connect(fd, (struct sockaddr *)&address, sizeof(address)), EINPROGRESS);
+		CHECK(becomes(fd, POLLOUT));
+		CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+		CHECK_ERRNO(connect(fd, (struct sockaddr *)&address, sizeof(address)), EISCONN);
+		close(fd);
+	}
+	close(listener);
+}
+
 const struct case_row call_cases[] = {
 	{ "small_stacks", case_small_stacks },
 	{ "epoll_pwait2", case_epoll_pwait2 },
@@ -337,5 +355,6 @@ const struct case_row call_cases[] = {
 	{ "mapped_names", case_mapped_names },
 	{ "overlapping_listeners", case_overlapping_listeners },
 	{ "shared_port", case_shared_port },
+	{ "connect_in_progress", case_connect_in_progress },
 	{},
 };
