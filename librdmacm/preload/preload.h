@@ -15,6 +15,7 @@
  *   stream.c      fdopen() and dprintf()
  *   position.c    fstat(), and calls with an offset
  *   wait.c        poll(), select() and epoll
+ *   syscall.c     close() by syscall()
  *   relay.c       the parent's service for children, which inherit RDMA sockets and cannot use them
  *   heir.c        the child's side of this service
  *   fork.c        connections that use TCP until their first use, for servers that fork
@@ -118,6 +119,7 @@
 	F(int, fstatat, (int, const char *, struct stat *, int))                                 \
 	F(int, fstatat64, (int, const char *, struct stat64 *, int))                             \
 	F(int, statx, (int, const char *, int, unsigned int, struct statx *))                    \
+	F(long, syscall, (long, ...))                                                            \
 	F(int, sockatmark, (int))                                                                \
 	F(int, vdprintf, (int, const char *, va_list))                                           \
 	F(int, sigaction, (int, const struct sigaction *, struct sigaction *))                   \

@@ -11,6 +11,7 @@
 #include <sys/select.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -271,6 +272,27 @@ static void case_mapped_names(void)
 	close(listener);
 }
 
+/* ---- syscall() ---- */
+
+/* libuv closes this way. The next descriptor gets the number. */
+static void case_close_by_syscall(void)
+{
+	struct ends e = ends_open();
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = 1 };
+	int poller = epoll_create1(0), again, number = e.a;
+
+	CHECK(epoll_ctl(poller, EPOLL_CTL_ADD, e.a, &event) == 0);
+	CHECK(syscall(SYS_close, e.a) == 0);
+	CHECK(is_at_end(e.b));
+	CHECK_ERRNO(syscall(SYS_close, e.a), EBADF);
+	again = dup(e.listener);
+	CHECK(again == number && epoll_ctl(poller, EPOLL_CTL_ADD, again, &event) == 0);
+	close(again);
+	close(e.b);
+	close(e.listener);
+	close(poller);
+}
+
 /* ---- listeners that overlap ---- */
 
 static void overlap_check(struct sockaddr_in first, struct sockaddr_in second)
@@ -353,6 +375,7 @@ const struct case_row call_cases[] = {
 	{ "dprintf", case_dprintf },
 	{ "ioctl", case_ioctl },
 	{ "mapped_names", case_mapped_names },
+	{ "close_by_syscall", case_close_by_syscall },
 	{ "overlapping_listeners", case_overlapping_listeners },
 	{ "shared_port", case_shared_port },
 	{ "connect_in_progress", case_connect_in_progress },
