@@ -49,3 +49,20 @@ void kit_context_print_fw(struct ibv_device_attr *attr, uint64_t version, int di
 		 (unsigned int)(version >> 32 & 0xffff), (unsigned int)(version >> 16 & 0xffff),
 		 digits, (unsigned int)(version & 0xffff));
 }
+
+int kit_context_query(struct ibv_context *ibctx, const struct verbs_query_device *in,
+		      struct ibv_device_attr_ex *ret_attr, int digits)
+{
+	struct verbs_query_device query = *in;
+	uint64_t fw_ver = 0;
+	int r;
+
+	query.ret_fw_ver = &fw_ver;
+	r = uverbs_query_device(ibctx, &query, ret_attr);
+	if (r < 0)
+		return r;
+	kit_context_print_fw(&ret_attr->orig_attr, fw_ver, digits);
+	if (in->ret_fw_ver)
+		*in->ret_fw_ver = fw_ver;
+	return 0;
+}

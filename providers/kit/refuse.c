@@ -173,7 +173,8 @@ static void recv_text(enum kit_fault fault, uint64_t value, uint32_t limit, char
 			 NAME_OF(state_names, value));
 		break;
 	case KIT_FAULT_NO_QUEUE:
-		snprintf(text, size, "the QP receives from an SRQ: use ibv_post_srq_recv()");
+		snprintf(text, size,
+			 "the QP has no receive queue: use ibv_post_srq_recv() if it has an SRQ");
 		break;
 	case KIT_FAULT_FULL:
 		snprintf(text, size,

@@ -40,18 +40,7 @@ void pvrdma_close_context(struct verbs_context *vctx)
 int pvrdma_query_device(struct ibv_context *ibctx, const struct verbs_query_device *in,
 			struct ibv_device_attr_ex *ret_attr)
 {
-	struct verbs_query_device query = *in;
-	uint64_t fw_ver = 0;
-	int r;
-
-	query.ret_fw_ver = &fw_ver;
-	r = uverbs_query_device(ibctx, &query, ret_attr);
-	if (r < 0)
-		return r;
-	kit_context_print_fw(&ret_attr->orig_attr, fw_ver, FW_DIGITS);
-	if (in->ret_fw_ver)
-		*in->ret_fw_ver = fw_ver;
-	return 0;
+	return kit_context_query(ibctx, in, ret_attr, FW_DIGITS);
 }
 
 int pvrdma_alloc_pd(struct ibv_pd *pd, struct verbs_udata *unused)

@@ -3,6 +3,7 @@
  * pair. */
 #include <string.h>
 
+#include "providers/kit/cq.h"
 #include "providers/vmw_pvrdma/pvrdma.h"
 
 enum {
@@ -50,14 +51,8 @@ static int cq_create(struct pvrdma_cq *cq, const struct verbs_create_cq *in, uin
 		.buf_size = cq->buf.size,
 	};
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
-	struct ibv_cq_init_attr_ex attr = *in->attr;
-	struct verbs_create_cq request = *in;
-	int r;
+	int r = kit_create_cq(&cq->vcq, in, entries, &udata);
 
-	attr.cqe = entries;
-	request.attr = &attr;
-	request.udata = &udata;
-	r = uverbs_create_cq(&cq->vcq, &request);
 	if (r < 0)
 		return r;
 	r = cq_accept(cq, entries, resp.cqn);
