@@ -74,7 +74,8 @@ __attribute__((constructor)) static void choose(void)
 	static const struct device *const all[] = { &device_mlx5,	&device_mlx5_dynamic,
 						    &device_mlx5_full,	&device_mlx4,
 						    &device_mlx4_ib,	&device_efa,
-						    &device_vmw_pvrdma, &device_mana };
+						    &device_vmw_pvrdma, &device_mana,
+						    &device_erdma,	&device_erdma_roce };
 	const char *name = getenv("DEVICES_DEVICE"), *folder = getenv("DEVICES_SYSFS");
 
 	for (size_t i = 0; name && folder && i < sizeof(all) / sizeof(all[0]); i++) {
