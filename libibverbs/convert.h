@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel's form of path records, QP and AH attributes, as the connection manager's commands
- * carry them, to and from the public one. The functions are exported for librdmacm, and for old
- * programs that declare them themselves. No public header declares them.
+ * Convert path records, QP attributes and AH attributes between their public form and the kernel's
+ * form, which the commands of the connection manager carry. The functions are exported for
+ * librdmacm, and for old programs that declare them themselves. No public header declares them.
  */
 #ifndef LIBIBVERBS_CONVERT_H
 #define LIBIBVERBS_CONVERT_H

@@ -5,7 +5,8 @@
 
 #define VERBS_FFI __attribute__((visibility("default")))
 
-/* Put around a header whose inline functions become functions. They must not be declared before. */
+/* Put these around a header to compile its inline functions as functions. No declaration of them
+ * may come before. */
 #define FFI_BEGIN                                                                                 \
 	_Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmissing-prototypes\"") \
 		_Pragma("GCC diagnostic ignored \"-Wattributes\"")

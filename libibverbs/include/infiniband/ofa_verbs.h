@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The XRC calls that OFED had before libibverbs got ibv_open_xrcd() and its relatives: for programs
- * written for those, by inline functions over today's calls. New programs use verbs.h alone. See
- * verbs(7).
+ * The XRC calls that OFED had before libibverbs got ibv_open_xrcd() and related calls. Programs
+ * that were written for OFED call these inline functions, which use the calls of today. New
+ * programs need only verbs.h. See verbs(7).
  *
- * A receive queue pair is named by its number here. The domain keeps the handles of those that this
- * process created or registered for.
+ * These calls identify a receive queue pair by its number. The domain keeps the handle of each
+ * receive queue pair that this process created or registered for.
  */
 #ifndef INFINIBAND_OFA_VERBS_H
 #define INFINIBAND_OFA_VERBS_H
@@ -22,7 +22,7 @@
 extern "C" {
 #endif
 
-/* The sending half; what the receiving half was is created by ibv_create_xrc_rcv_qp(). */
+/* The sending half of an XRC queue pair. ibv_create_xrc_rcv_qp() creates the receiving half. */
 #define IBV_QPT_XRC IBV_QPT_XRC_SEND
 
 /* Member of struct ibv_send_wr: the shared receive queue of the peer. */
@@ -33,7 +33,7 @@ struct ibv_ofa_rcv_qp {
 	struct ibv_qp *qp;
 };
 
-/* @context is the program's to read; the rest is of the functions below. */
+/* The program may read @context. Only the functions below use the other members. */
 struct ibv_xrc_domain {
 	struct ibv_context *context;
 	struct ibv_xrcd *xrcd;
@@ -54,7 +54,7 @@ struct ibv_ofa_qp_init_attr {
 };
 
 /**
- * ibv_open_xrc_domain() - open the domain of a file, or with @fd -1 one of its own
+ * ibv_open_xrc_domain() - open the domain of a file, or a new domain if @fd is -1
  * @oflag: O_CREAT, O_EXCL as ibv_open_xrcd() has them
  *
  * Return: NULL and errno on failure.
@@ -81,9 +81,9 @@ static inline struct ibv_xrc_domain *ibv_open_xrc_domain(struct ibv_context *con
 }
 
 /**
- * ibv_close_xrc_domain() - close it
+ * ibv_close_xrc_domain() - close a domain
  *
- * Return: EBUSY while queues are in it, or receive queue pairs registered.
+ * Return: 0 or an errno value. EBUSY: the domain has queues or registered receive queue pairs.
  */
 static inline int ibv_close_xrc_domain(struct ibv_xrc_domain *domain)
 {
@@ -99,7 +99,7 @@ static inline int ibv_close_xrc_domain(struct ibv_xrc_domain *domain)
 /**
  * ibv_create_xrc_srq() - a shared receive queue of the domain, which completes on @xrc_cq
  *
- * Its number, which was srq->xrc_srq_num, is told by ibv_xrc_srq_num().
+ * ibv_xrc_srq_num() returns its number, which was srq->xrc_srq_num in OFED.
  */
 static inline struct ibv_srq *ibv_create_xrc_srq(struct ibv_pd *pd,
 						 struct ibv_xrc_domain *xrc_domain,
@@ -132,7 +132,7 @@ static inline uint32_t ibv_xrc_srq_num(struct ibv_srq *srq)
 	return ibv_get_srq_num(srq, &number) ? 0 : number;
 }
 
-/* Under the lock: the place of the queue pair in the list, or of the end. */
+/* Find the place of the queue pair in the list, or the end of the list. Under the lock. */
 static inline struct ibv_ofa_rcv_qp **ibv_ofa_find(struct ibv_xrc_domain *domain, uint32_t number)
 {
 	struct ibv_ofa_rcv_qp **at = &domain->qps;
@@ -154,7 +154,7 @@ static inline struct ibv_qp *ibv_ofa_open(struct ibv_xrc_domain *domain, uint32_
 	return ibv_open_qp(domain->context, &attr);
 }
 
-/* Under the lock. The handle is the list's on success. */
+/* Add the handle to the list, or destroy it on failure. Under the lock. */
 static inline int ibv_ofa_keep(struct ibv_xrc_domain *domain, struct ibv_qp *qp)
 {
 	struct ibv_ofa_rcv_qp *entry = (struct ibv_ofa_rcv_qp *)malloc(sizeof(*entry));
@@ -170,9 +170,10 @@ static inline int ibv_ofa_keep(struct ibv_xrc_domain *domain, struct ibv_qp *qp)
 }
 
 /**
- * ibv_create_xrc_rcv_qp() - a receive queue pair in init_attr->xrc_domain; nothing else counts
+ * ibv_create_xrc_rcv_qp() - create a receive queue pair in init_attr->xrc_domain
  *
- * The process is registered for it: it lives until ibv_unreg_xrc_rcv_qp().
+ * The other members of @init_attr are ignored. The call also registers the process for the queue
+ * pair, which therefore exists at least until ibv_unreg_xrc_rcv_qp().
  * Return: 0 or an errno value.
  */
 static inline int ibv_create_xrc_rcv_qp(struct ibv_ofa_qp_init_attr *init_attr,
@@ -245,7 +246,7 @@ static inline int ibv_query_xrc_rcv_qp(struct ibv_xrc_domain *xrc_domain, uint32
 }
 
 /**
- * ibv_reg_xrc_rcv_qp(), ibv_unreg_xrc_rcv_qp() - keep a receive queue pair alive, and no longer
+ * ibv_reg_xrc_rcv_qp(), ibv_unreg_xrc_rcv_qp() - keep a receive queue pair, or stop keeping it
  *
  * The queue pair is destroyed when no process is registered. A second registration has no effect.
  * Return: 0 or an errno. EINVAL: no such queue pair in the domain, or this process is not

@@ -78,15 +78,14 @@ struct ibv_device **ibv_get_device_list(int *num_devices);
 void ibv_free_device_list(struct ibv_device **list);
 
 /**
- * Static linking: a program that libibverbs.a is linked into has every provider in it. Fewer do
- * when they are named before this header,
+ * Static linking: a program that is linked with libibverbs.a contains every provider. To link fewer
+ * providers, name them before this header is included:
  *
  *   #define RDMA_STATIC_PROVIDERS rxe,uroce
  *
- * for ibv_get_device_list() is then a function that refers to each of them, and the linker takes
- * only these out of their archives. "all" stands for every provider the library was built with,
- * "none" for no provider. A program that links the shared library must not do this: it will not
- * link.
+ * ibv_get_device_list() then refers to each of these providers, and the linker takes only these out
+ * of their archives. "all" stands for every provider that the library was built with, "none" for no
+ * provider. A program that links the shared library must not do this: it will not link.
  */
 #ifdef RDMA_STATIC_PROVIDERS
 struct verbs_device_ops;

@@ -43,11 +43,11 @@ enum ibv_device_cap_flags {
 #define IBV_DEVICE_PCI_WRITE_END_PADDING (1ULL << 36)
 #define IBV_DEVICE_CC_DMA_BOUNCE	 (1ULL << 41) /* reaches only shared memory of a guest */
 
-/* With what atomic operations of the device are atomic. */
+/* The scope in which atomic operations of the device are atomic. */
 enum ibv_atomic_cap {
-	IBV_ATOMIC_NONE, /* there are none */
-	IBV_ATOMIC_HCA,	 /* with each other */
-	IBV_ATOMIC_GLOB	 /* with the CPUs too */
+	IBV_ATOMIC_NONE, /* the device has no atomic operations */
+	IBV_ATOMIC_HCA,	 /* among the atomic operations of this device */
+	IBV_ATOMIC_GLOB	 /* also with respect to the CPUs */
 };
 
 /**
@@ -113,7 +113,7 @@ struct ibv_device_attr {
  */
 int ibv_query_device(struct ibv_context *context, struct ibv_device_attr *device_attr);
 
-/* Nothing can be asked for yet: comp_mask is 0. */
+/* No query has options yet: comp_mask is 0. */
 struct ibv_query_device_ex_input {
 	uint32_t comp_mask;
 };

@@ -16,7 +16,7 @@ enum ibv_dm_mask {
 };
 
 /**
- * struct ibv_dm - memory on the device, reachable only through it and these two functions
+ * struct ibv_dm - memory on the device, which only the device and these two functions can access
  */
 struct ibv_dm {
 	struct ibv_context *context;
@@ -83,7 +83,7 @@ static inline int ibv_memcpy_from_dm(void *host_addr, struct ibv_dm *dm, uint64_
 
 /**
  * ibv_reg_dm_mr() - register part of device memory
- * @access: with IBV_ACCESS_ZERO_BASED, for there is no other address
+ * @access: with IBV_ACCESS_ZERO_BASED, because device memory has no other address
  */
 static inline struct ibv_mr *ibv_reg_dm_mr(struct ibv_pd *pd, struct ibv_dm *dm, uint64_t dm_offset,
 					   size_t length, unsigned int access)
