@@ -542,7 +542,7 @@ struct cm_backend_ops {
 	int (*set_option)(struct cm_id *id, int level, int optname, const void *value,
 			  size_t length);
 
-	/* rdma_resolve_addrinfo() with RAI_SA, and its result; rdma_write_cm_event(). */
+	/* rdma_resolve_addrinfo() with RAI_SA, rdma_query_addrinfo() and rdma_write_cm_event(). */
 	int (*resolve_service)(struct cm_id *id, const struct cm_service *service);
 	int (*query_services)(struct cm_id *id, struct rdma_addrinfo **ret_info);
 	int (*write_event)(struct cm_id *id, enum rdma_cm_event_type event, int status,

@@ -18,7 +18,7 @@
 enum {
 	EVENTS = 16,
 	BATCH = 64,	     /* messages of one device before the lock is released */
-	RETRY_MS = 1,	     /* between two tries to send messages that found no room */
+	RETRY_MS = 1,	     /* between attempts to send while the device has no room */
 	SLEEP_MAX = 60000,   /* ms */
 	GOODBYE_TRIES = 100, /* to get the lock, a millisecond apart */
 };

@@ -52,7 +52,8 @@ int ibcm_state_request(struct ibcm_conn *conn, const struct ibcm_mad *request, u
 	return 0;
 }
 
-/* Take the times of our answer from the request. The repetitions together are bounded. */
+/* Take the times of our answer from the request. All repetitions together take at most
+ * IBCM_PATIENCE. */
 static void arrival_times(struct ibcm_conn *conn, const struct ibcm_req *req)
 {
 	uint64_t interval =

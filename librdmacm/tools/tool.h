@@ -60,8 +60,8 @@ _Noreturn void tool_mistake(int mistake, const char *fmt, ...) _printf_(2, 3);
 extern const struct tool_word tool_address_formats[], tool_datagram_spaces[];
 
 /*
- * How a program looks for addresses. Return of tool_address(): 0, an EAI_ value or -1 with errno,
- * as of rdma_getaddrinfo(); both kinds of errors are said with @prefix in front.
+ * How a program looks for addresses. tool_address() returns the result of rdma_getaddrinfo(): 0, an
+ * EAI_ value, or -1 with errno. It prints both kinds of errors with @prefix in front.
  */
 struct tool_names {
 	const char *prefix;
@@ -72,25 +72,24 @@ struct tool_names {
 	int port_space;
 };
 int tool_address(const struct tool_names *names, struct rdma_addrinfo **ret_info);
-/* The text of what rdma_getaddrinfo() returned. */
+/* Return the text of a result of rdma_getaddrinfo(). */
 const char *tool_address_error(int r);
 
-/* The first address of a host. Return: 0, or an EAI_ value that has been said. */
+/* Look up the first address of a host. Return: 0, or an EAI_ value, which is also printed. */
 int tool_ip_address(const char *text, struct sockaddr_storage *ret_addr);
 
 /* "prefix: what: text of errno" on stderr. Return: -1. */
 int tool_perror(const char *prefix, const char *what);
-/* The same after a program's first call; that there is no device is said as other releases do. */
+/* The same after a program's first call. Without a device the message is that of other releases. */
 int tool_open_error(const char *prefix, const char *what);
 
-/* Say more about an event that is an error, on stderr: why a connection was rejected. */
+/* Explain an error event on stderr: why a connection was rejected. */
 void tool_explain_event(const struct rdma_cm_event *event);
 
-/* Line-wise output for whoever reads it through a pipe, and the library's explanations of errors.
- */
+/* Write each line at once, also into a pipe, and let the library explain errors. */
 void tool_start(void);
 
-/* What programs that measure sockets say: "1.5k" bytes, "10k" messages. */
+/* The form in which programs that measure sockets print numbers: "1.5k" bytes, "10k" messages. */
 const char *tool_size_text(long long size, char text[48]);
 const char *tool_count_text(int count, char text[48]);
 /* Messages of that size that a measurement takes. */

@@ -78,7 +78,7 @@ static int accept_peer(struct tool_test *test, struct tool_peer *peer)
 		return tool_perror(test->prefix, "failure accepting");
 	if (!test->datagrams)
 		return 0;
-	/* Nothing tells the server of datagrams that the client got the answer. */
+	/* A server of datagrams gets no event when the client has received the answer. */
 	peer->connected = true;
 	test->connects_left--;
 	return 0;
