@@ -17,8 +17,8 @@ int kit_context_open(struct verbs_context *vctx, const struct verbs_open_context
 /* Print the firmware's version as the driver's sysfs does: with at least @digits digits of the last
  * number. */
 void kit_context_print_fw(struct ibv_device_attr *attr, uint64_t version, int digits);
-/* An operation of providers but for @digits, which are those of kit_context_print_fw(): query a
- * device, and print the firmware's version. */
+/* Query a device and print the firmware's version. Like an operation of providers, with @digits of
+ * kit_context_print_fw() in addition. */
 int kit_context_query(struct ibv_context *ibctx, const struct verbs_query_device *in,
 		      struct ibv_device_attr_ex *ret_attr, int digits);
 /* Query a port by the kernel's command. Failures are logged. */

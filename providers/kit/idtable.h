@@ -4,8 +4,9 @@
  * waits until no lookup still uses it.
  *
  * A number that a device wrote may belong to any object, and the object may be destroyed during the
- * lookup. Therefore an object has up to two owners, each with a lock. Only an owner finds the
- * object, while it holds its lock. The object is removed with the locks of both owners held.
+ * lookup. Therefore an object has up to two owners, each with a lock. A lookup for an owner finds
+ * only the objects of this owner, and its lock is held meanwhile. The object is removed with the
+ * locks of both owners held.
  */
 #ifndef PROVIDERS_KIT_IDTABLE_H
 #define PROVIDERS_KIT_IDTABLE_H
