@@ -24,9 +24,9 @@
  *
  * No other lock of this provider is taken while one of the last three is held.
  *
- * Data that the adapter wrote are not trusted. An index is masked or checked, and an object is
- * found through a table, before it is used. The adapter can write to the rings. Therefore values
- * that decide where this process writes are kept outside of them.
+ * Do not trust data that the adapter wrote: mask or check an index, and find an object through a
+ * table. The adapter can write to the rings. Therefore values that decide where this process writes
+ * are kept outside of them.
  */
 #ifndef MLX5_H
 #define MLX5_H
@@ -423,7 +423,7 @@ int mlx5_cq_size(struct ibv_context *ctx, const struct mlx5dv_cq_init_attr *dv, 
 
 /* Return whether MLX5_SCATTER_TO_CQE allows the adapter to write received data into completions. */
 bool mlx5_setting_scatters(void);
-/* Set the number of registers by MLX5_TOTAL_UUARS and MLX5_NUM_LOW_LAT_UUARS, and their use. */
+/* Set the number and the use of doorbell registers by MLX5_TOTAL_UUARS and related variables. */
 int mlx5_setting_registers(struct mlx5_context *ctx);
 
 /* poll.c, cq_ex.c */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Why a work request was refused: the limits of a queue, for the words of providers/kit. */
+/* Why a work request was refused: the limits of a queue, for the messages of providers/kit. */
 #include <stdio.h>
 
 #include "providers/rxe/rxe.h"

@@ -5,8 +5,8 @@
 #include "providers/siw/siw.h"
 
 /*
- * The kernel's opcode of each operation, and flags that the kernel cannot handle: it would stop at
- * such a request for ever.
+ * The kernel's opcode of each operation, and the flags that the kernel does not support for the
+ * operation. The kernel would stop at such a request for ever.
  */
 struct send_op {
 	bool known;
@@ -105,7 +105,7 @@ static enum kit_fault send_build(struct siw_qp *qp, const struct ibv_send_wr *wr
 	sqe->id = wr->wr_id;
 	sqe->opcode = send_ops[wr->opcode].opcode;
 	sqe->raddr = wr->wr.rdma.remote_addr;
-	/* The key to invalidate uses the field of the rkey of RDMA. */
+	/* The field of the RDMA rkey also carries the key to invalidate. */
 	sqe->rkey = wr->opcode == IBV_WR_SEND_WITH_INV ? wr->invalidate_rkey : wr->wr.rdma.rkey;
 	siw_slot_give(&sqe->flags, flags_of(qp, wr->send_flags));
 	qp->next++;

@@ -223,7 +223,7 @@ __attribute__((noinline)) static int poll_rest(struct pvrdma_cq *cq, int num_ent
 		int count = look(cq);
 
 		if (unlikely(count <= 0)) {
-			/* Return the entries so far before an error is reported. */
+			/* Return the entries found so far; the next call reports the error. */
 			left = count && left == num_entries ? left - POLL_CORRUPT : left;
 			break;
 		}
