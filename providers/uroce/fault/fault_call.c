@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Rules by number: of calls of a verb, of posts. */
+/* Rules that count calls of a verb, or posts. */
 #include "providers/uroce/fault/fault.h"
 
 enum {
@@ -18,7 +18,8 @@ static bool number_hits(const struct uroce_faults *faults, unsigned int i, uint6
 	return number == rule->nth || (rule->onward && number > rule->nth);
 }
 
-/* Send work requests were posted: QP_FATAL counts those of its QP, the others those of all. */
+/* Count a call that posted send requests, and fire the rules that it hits. A rule of QP_FATAL
+ * counts the posts of its QP; another rule counts the posts of all QPs. */
 void uroce_fault_posted(struct uroce_faults *faults, struct uroce_qp *qp,
 			void (*fire)(const struct fault_rule *rule, struct uroce_qp *qp))
 {
@@ -46,7 +47,7 @@ int uroce_fault_call(struct uroce_faults *faults, enum fault_verb verb)
 {
 	uint32_t number = atomic_fetch_add(&faults->calls[verb], 1) + 1;
 
-	/* A dead device still lets go of what it has. */
+	/* A dead device still deregisters its regions. */
 	if (atomic_load_explicit(&faults->dead, memory_order_relaxed) &&
 	    verb != FAULT_VERB_dereg_mr)
 		return -EIO;

@@ -138,8 +138,8 @@ static void gsi_ring(struct uroce_gsi *gsi)
 }
 
 /*
- * Queue a MAD. In a pass of uroce_gsi_pass() that function hands it to the taker; otherwise make
- * the descriptor readable.
+ * Queue a MAD. If uroce_gsi_pass() makes the current pass, it will hand the MAD to the taker.
+ * Otherwise make the descriptor readable.
  */
 static void gsi_put(struct uroce_host *host, struct uroce_gsi *gsi, const struct verbs_gsi_mad *mad)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Eight bytes at a time, each through a table of its own: a byte's contribution to the CRC behind
- * it depends on nothing but the byte and how many follow in the word. For processors that isa-l
- * does not know, and for static programs: there is no archive of it.
+ * The CRC of eight bytes at a time, with one table for each position in the word: a byte's
+ * contribution to the CRC depends only on the byte and on its position. For processors that isa-l
+ * does not support, and for static programs, because isa-l exists only as a shared library.
  */
 #include <endian.h>
 #include <string.h>

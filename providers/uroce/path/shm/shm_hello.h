@@ -96,8 +96,8 @@ bool shm_listing_has(const struct shm_listing *listing, unsigned int slot);
 /*
  * Check whether the process on the other side may be a peer: -EPERM if not. The answer and the pid
  * come from the kernel, not from a message. Each of the two processes checks the other.
- * *@ret_process: a descriptor of the process as from shm_process_open(), if it had to be opened;
- * -1.
+ * *@ret_process: a descriptor of the process, as from shm_process_open(), if the check needed one;
+ * otherwise -1.
  */
 int shm_peer_admit(const struct uroce_shm *shm, int conn, pid_t *ret_pid, int *ret_process);
 /* Check only the user of the other side: -EPERM if it is another user. The other process finds the

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Peers: the memory shared with them, and their end. */
+/* Peers: the memory that they share with this process, and the cleanup after they have ended. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>

@@ -58,7 +58,7 @@ struct udp_flush {
 struct udp_source {
 	union ibv_gid gid;
 	uint16_t port;
-	bool counts;	  /* a port of flows: numbers count on, unlike those of port 4791 */
+	bool counts;	  /* a port of flows: the numbers of its packets increase by 1 */
 	uint16_t next;	  /* expected identification */
 	uint16_t like_us; /* packets in a row with numbers as this device makes them */
 	uint16_t refused; /* packets in a row refused for another number */
