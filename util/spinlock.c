@@ -3,7 +3,7 @@
 
 #include "util/spinlock.h"
 
-#define SPINS 100 /* looks at the lock before the processor is given away */
+#define SPINS 100 /* polls of the lock before a sched_yield() */
 
 static inline void cpu_relax(void)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * valgrind knows which memory a read() fills, but not which a command of ours makes the kernel
- * fill. Mark such memory as initialised with this macro. The macro costs a few instructions, and
- * none in a build without RDMA_VALGRIND.
+ * valgrind knows the memory that a read() fills, but not the memory that the kernel fills for a
+ * command of this library. Mark such memory as initialised with this function. It costs a few
+ * instructions, and none in a build without RDMA_VALGRIND.
  */
 #ifndef UTIL_VALGRIND_H
 #define UTIL_VALGRIND_H
