@@ -60,7 +60,7 @@ struct object *object_of(struct agent *agent, char kind, uint8_t number)
 	return &agent->objects[place - object_letters][number];
 }
 
-/* Return @o if it is in the asked state, else let it go. */
+/* Return @o if @o->there is @there. Otherwise unlock it, log EVENT_SKIP, and return NULL. */
 static struct object *object_check(struct agent_thread *t, struct object *o, bool held, bool there)
 {
 	if (held && o->there == there)

@@ -112,7 +112,7 @@ struct agent {
 	struct publication other;
 	pthread_barrier_t barrier;
 	_Atomic bool alone; /* the other side is gone */
-	/* By message: whose completion it is. */
+	/* Indexed by message: the queue pair and the kind of the completed request. */
 	struct {
 		uint8_t qp;
 		bool receive, signaled;

@@ -19,7 +19,7 @@ static enum ibv_wc_status status_of(enum denial denial)
 	}
 }
 
-/* On a reliable connection that only its own requests end. */
+/* Check the status of a denied request, on a reliable connection that no other step disturbed. */
 static void denied(struct check *c)
 {
 	enum ibv_wc_status status = status_of(c->rule->argument);

@@ -54,7 +54,8 @@ static bool device_is_called(const struct verbs_device *verbs, const char *name,
 	return strrchr(target, '/') && !strcmp(strrchr(target, '/') + 1, wanted);
 }
 
-/* Return the device of that name. Add it if it is new. NULL: it is not wanted. */
+/* Return the device of that name. Add it if it is new. NULL: the user did not ask for it, or it is
+ * one too many. */
 static struct doctor_device *device_add(struct doctor *d, const struct verbs_device *verbs,
 					const char *name)
 {

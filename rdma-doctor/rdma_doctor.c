@@ -124,7 +124,7 @@ static void examine(const void *arg, void *ret_code)
 	if (!findings)
 		return;
 	ladder_place = e->place;
-	/* Errors of the library are a part of the report. Its other messages are not. */
+	/* The report includes errors that the library logs, but not its other messages. */
 	setenv("VERBS_LOG_LEVEL", "1", 1);
 	ladder_climb(e->doctor, findings);
 	if (e->json)
