@@ -19,7 +19,7 @@ enum {
 	PORT_THERE = 7700,
 	PORT_HERE, /* of the first */
 	RESOLVE_MS = 60000,
-	QPN_HERE = 0x100000, /* no such QPs exist; others for each crowd */
+	QPN_HERE = 0x100000, /* first number of QPs that do not exist; each crowd uses another */
 	QPN_THERE = 0x200000,
 };
 

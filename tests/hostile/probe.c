@@ -48,7 +48,7 @@ static void device_use(struct ibv_device *device)
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);
 
-/* As the library does for devices of the kernel: it reads the page size from a file. */
+/* Protect pages as the library does for kernel devices. This reads the page size from a file. */
 static void pages_protect(void)
 {
 	static char memory[4096];

@@ -91,7 +91,7 @@ static void test_multicast_mac(void **state)
 	union ibv_gid group4 = gid("224.129.2.3"), group6 = gid("ff1e::1:aabb:ccdd");
 	uint8_t mac[6];
 
-	/* 23 of the 28 bits of an IPv4 group. */
+	/* The MAC address contains 23 of the 28 bits of an IPv4 group. */
 	neigh_multicast_mac(&group4, IBV_GID_TYPE_ROCE_V2, mac);
 	assert_memory_equal(mac, v4, 6);
 	neigh_multicast_mac(&group6, IBV_GID_TYPE_ROCE_V2, mac);

@@ -219,7 +219,7 @@ static void test_parent_of_cq(void **state)
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 }
 
-/* A parent domain's allocators may give the memory of queues: the domain outlives them. */
+/* A parent domain's allocators may provide the memory of queues, so the domain outlives them. */
 static void test_parent_of_queues(void **state)
 {
 	struct ibv_pd *pd = fake_pd(*state), *parent = parent_of(pd);

@@ -544,7 +544,7 @@ enum {
 static struct crowd {
 	pthread_barrier_t meet;
 	struct rt_address address[CROWD][CROWD][CROWD_QUEUES];
-} * crowd; /* that all of them see */
+} * crowd; /* shared by all processes */
 
 struct member {
 	struct rt_dev *dev;

@@ -81,8 +81,8 @@ struct work {
 	} dc;
 	uint16_t id; /* comes back in the completion, and so does note */
 	uint8_t note;
-	uint32_t entries; /* it takes in the ring */
-	uint32_t cursor;  /* the receive queue's, behind it */
+	uint32_t entries; /* of the ring, which the request uses */
+	uint32_t cursor;  /* of the receive queue, after the request */
 	bool copies;	  /* copies sge[0] to sge[1] within the process and sends nothing */
 	/* A memory window that is bound: its new key and what it opens. */
 	struct {

@@ -65,7 +65,7 @@ static const struct mlx_opcode opcodes[] = {
 	{ OP_UMR, IBV_WR_BIND_MW },
 	{ OP_UMR, IBV_WR_LOCAL_INV },
 	{ OP_COPY, IBV_WR_RDMA_WRITE }, /* the same, behind a copy */
-	{ OP_NOP, IBV_WR_RDMA_WRITE },	/* of no bytes: what only completes */
+	{ OP_NOP, IBV_WR_RDMA_WRITE },	/* a write of 0 bytes, because a NOP only completes */
 };
 enum {
 	OPCODES = sizeof(opcodes) / sizeof(opcodes[0])

@@ -41,7 +41,7 @@ struct ibv_sge script_sge(const struct script *s, uint32_t offset, uint32_t leng
 int script_send(struct script *s, struct ibv_send_wr *wr);
 int script_recv(struct script *s, int sges, uint32_t length);
 
-/* The device completes, and the script polls. */
+/* Let the device complete a request, and poll its queue. */
 void script_complete(struct script *s, bool receive, uint32_t index, enum ibv_wr_opcode sent_as,
 		     struct ibv_wc wc);
 void script_poll(struct ibv_cq *cq);

@@ -102,7 +102,8 @@ static void test_external(void **state)
 	assert_int_equal(ibv_read_err_comp_cntr(cntr, &value), EOPNOTSUPP);
 	assert_logged("comp_cntr 71: it is in a dma-buf");
 	assert_int_equal(ibv_destroy_comp_cntr(cntr), 0);
-	/* A program gives its own mapping of a dma-buf. The two words may be of different kinds. */
+	/* A program gives its own mapping of a dma-buf. The words of the two counters may be in
+	 * different kinds of memory. */
 	attr.err_cntr_ext_mem.ptr = (uint8_t *)&failed;
 	attr.flags = EFADV_COMP_CNTR_INIT_WITH_ERR_EXTERNAL_MEM;
 	cntr = efadv_create_comp_cntr(*state, &init, &attr, sizeof(attr));

@@ -15,7 +15,7 @@ enum {
 #define SECOND 1000000000ull
 
 static struct {
-	bool on; /* memory from now on is whole pages */
+	bool on; /* calloc() now gives whole pages */
 	long size;
 	void *page[PAGES_MAX]; /* in the order they were asked for */
 	unsigned int count;

@@ -42,7 +42,7 @@ static void offer_is_learned(void **state)
 	assert_int_equal(looks_to_offer(&spin), at_first);
 }
 
-/* Successes now and then start the count again. */
+/* An occasional success restarts the count. */
 static void found_starts_again(void **state)
 {
 	struct rs_spin spin;

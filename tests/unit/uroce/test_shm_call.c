@@ -476,7 +476,7 @@ static long mapped(void)
 	return pages * (sysconf(_SC_PAGESIZE) / 1024);
 }
 
-/* Without random numbers a connection to oneself fails in every way, and no memory is lost. */
+/* Without random numbers a process cannot connect to itself, and no memory leaks. */
 static void test_self_without_random(void **state)
 {
 	struct shm_peer *peer;
