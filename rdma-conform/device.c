@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Which device, which address, and what the device offers. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -139,6 +140,9 @@ int agent_open(struct agent *agent, uint8_t side, const struct agent_options *op
 	agent->context = device_open(options->device);
 	if (!agent->context)
 		return device_failed("no device could be opened");
+	/* Two threads may wait for events. Only one of them reads an event that both see. */
+	if (fcntl(agent->context->async_fd, F_SETFL, O_NONBLOCK))
+		return device_failed("the descriptor of events cannot be non-blocking");
 	agent->pd = ibv_alloc_pd(agent->context);
 	if (!agent->pd)
 		return device_failed("no protection domain");
