@@ -162,11 +162,22 @@ static void fallback_log(int rs, const char *what)
 		 rs_option(rs, SO_TYPE) == SOCK_STREAM ? "TCP" : "UDP");
 }
 
+/* Return the size of the name of a datagram socket's peer, or 0. */
+static socklen_t peer_name(int rs, struct sockaddr_storage *ret_name)
+{
+	socklen_t size = sizeof(*ret_name);
+
+	if (rs_option(rs, SO_TYPE) != SOCK_DGRAM ||
+	    RS(rgetpeername(rs, (struct sockaddr *)ret_name, &size)) < 0)
+		return 0;
+	return size;
+}
+
 int socket_to_tcp(int fd, const char *what)
 {
-	int rs = fd_socket(fd), error = errno, tcp;
-	struct sockaddr_storage name;
-	socklen_t size = bound_name(rs, &name);
+	int rs = fd_socket(fd), error = errno, tcp, r;
+	struct sockaddr_storage name, peer;
+	socklen_t size = bound_name(rs, &name), peer_size = peer_name(rs, &peer);
 
 	errno = error;
 	fallback_log(rs, what);
@@ -176,7 +187,8 @@ int socket_to_tcp(int fd, const char *what)
 	/* This frees a port of UDP. */
 	socket_replace(rs, tcp, -1);
 	real()->close(tcp);
-	return size ? real()->bind(fd, (struct sockaddr *)&name, size) : 0;
+	r = size ? real()->bind(fd, (struct sockaddr *)&name, size) : 0;
+	return r == 0 && peer_size ? real()->connect(fd, (struct sockaddr *)&peer, peer_size) : r;
 }
 
 /*

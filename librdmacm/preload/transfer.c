@@ -87,7 +87,10 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 
 	ssize_t n = rs >= 0 ? RS_SLEEPY(rsendmsg(rs, msg, flags)) : -1;
 
-	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->sendmsg(fd, msg, flags) : n;
+	/* The kernel refuses control messages for reasons of its own. */
+	return rs < 0 || (n < 0 && !msg->msg_controllen && socket_is_udp_now(fd))
+		       ? real()->sendmsg(fd, msg, flags)
+		       : n;
 }
 
 /* ---- many messages: the next call reports an error behind the first message ---- */
