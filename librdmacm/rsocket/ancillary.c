@@ -52,7 +52,7 @@ int ds_ancillary_set(struct rs_socket *s, int i, const void *value, socklen_t si
 	int on = 0;
 	socklen_t length = sizeof(on);
 
-	if (!value || !size || (size < sizeof(on) && options[i].level != IPPROTO_IP))
+	if (!value || (size < sizeof(on) && options[i].level != IPPROTO_IP))
 		return -EINVAL;
 	if (is_always_on(s, i)) {
 		memcpy(&on, value, min_of(size, length));
@@ -71,8 +71,16 @@ int ds_ancillary_get(struct rs_socket *s, int i, void *value, socklen_t *size)
 {
 	int on = s->ds->ancillary >> i & 1;
 
+	if (options[i].level == IPPROTO_IPV6 && s->domain != AF_INET6)
+		return -EOPNOTSUPP;
 	if (!value || !size || (int)*size < 0)
 		return -EINVAL;
+	if (options[i].level == IPPROTO_IP && *size && *size < sizeof(on)) {
+		/* As with the kernel, options of IP may have one byte. */
+		*(uint8_t *)value = on;
+		*size = 1;
+		return 0;
+	}
 	*size = min_of(*size, (socklen_t)sizeof(on));
 	memcpy(value, &on, *size);
 	return 0;

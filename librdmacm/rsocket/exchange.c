@@ -13,10 +13,13 @@
 #define COPIES_MIN 16
 #define REFUSED_NS 1000000000ull
 
+/* The source, and what most programs add. */
 union control {
 	struct cmsghdr align;
-	uint8_t bytes[256]; /* for the source, and what programs add */
+	uint8_t bytes[256];
 };
+#define SOURCE_MAX  CMSG_SPACE(sizeof(struct in6_pktinfo))
+#define CONTROL_MAX (1 << 20) /* more than the kernel takes */
 
 /* ---- sending ---- */
 
@@ -54,18 +57,22 @@ static bool is_source(const struct cmsghdr *c)
 
 /*
  * Set @local as the source, whatever the route or the program would choose, because the header
- * holds the number of its queue pair. Append the other control messages of the program.
+ * holds the number of its queue pair. Append the other control messages of the program, for which
+ * @control has room.
  */
 static int control_set(struct msghdr *msg, union control *control, const union ds_name *local,
 		       int domain, const struct msghdr *programs)
 {
+	uint8_t *bytes = (uint8_t *)control;
 	struct cmsghdr *c;
 	size_t size;
 
 	msg->msg_control = control;
 	msg->msg_controllen = source_put(control, local, domain);
-	if (!programs)
+	if (!programs || !programs->msg_controllen)
 		return 0;
+	if (!programs->msg_control)
+		return -EFAULT;
 	for (c = CMSG_FIRSTHDR(programs); c; c = CMSG_NXTHDR((struct msghdr *)programs, c)) {
 		if (c->cmsg_len < CMSG_LEN(0) ||
 		    c->cmsg_len > programs->msg_controllen -
@@ -74,12 +81,20 @@ static int control_set(struct msghdr *msg, union control *control, const union d
 		size = CMSG_SPACE(c->cmsg_len - CMSG_LEN(0));
 		if (is_source(c))
 			continue;
-		if (size > sizeof(*control) - msg->msg_controllen)
-			return -ENOBUFS;
-		memcpy(&control->bytes[msg->msg_controllen], c, c->cmsg_len);
+		memcpy(bytes + msg->msg_controllen, c, c->cmsg_len);
 		msg->msg_controllen += size;
 	}
 	return 0;
+}
+
+/* Return @small, or larger memory if the program's control messages need it, or NULL. */
+static union control *control_room(union control *small, const struct msghdr *programs)
+{
+	size_t length = programs ? programs->msg_controllen : 0;
+
+	if (length <= sizeof(*small) - SOURCE_MAX - sizeof(uint64_t))
+		return small;
+	return length <= CONTROL_MAX ? calloc(1, SOURCE_MAX + length + sizeof(uint64_t)) : NULL;
 }
 
 /* @programs: the program's message, for its control messages, or NULL */
@@ -91,21 +106,25 @@ static ssize_t udp_send(struct rs_socket *s, const struct ds_destination *d, enu
 	size_t size = ds_put_udp_header(bytes, &header, &d->endpoint->local);
 	struct iovec parts[1 + PARTS_MAX] = { { bytes, size } };
 	struct sockaddr_storage to;
-	union control control = {};
+	union control small = {}, *control = control_room(&small, programs);
 	struct msghdr msg = {
 		.msg_name = &to,
 		.msg_namelen = ds_name_give(&d->name, s->domain, &to),
 		.msg_iov = parts,
 		.msg_iovlen = 1 + count,
 	};
-	ssize_t n = control_set(&msg, &control, &d->endpoint->local, s->domain, programs);
+	ssize_t n = control ? control_set(&msg, control, &d->endpoint->local, s->domain, programs)
+			    : -ENOBUFS;
 
-	if (n < 0)
-		return n;
 	if (count)
 		memcpy(&parts[1], iov, count * sizeof(*iov));
-	n = sendmsg(s->ds->udp, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
-	return n < 0 ? -errno : max_of(n - (ssize_t)size, (ssize_t)0);
+	if (n == 0) {
+		n = sendmsg(s->ds->udp, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+		n = n < 0 ? -errno : max_of(n - (ssize_t)size, (ssize_t)0);
+	}
+	if (control != &small)
+		free(control);
+	return n;
 }
 
 ssize_t ds_exchange_send(struct rs_socket *s, struct ds_destination *d, const struct msghdr *msg)

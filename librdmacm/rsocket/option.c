@@ -27,6 +27,7 @@ struct option {
 	bool of_datagrams; /* datagram sockets have it here; their other options are those of UDP */
 	/* An option without @get is stored for rgetsockopt(), and has no effect. */
 	int first, least, most;
+	bool is_switch; /* 0 or 1 */
 };
 
 /* Return whether sizes can still change: they are used when the connection is made. */
@@ -252,9 +253,9 @@ static const struct option options[] = {
 	{ SOL_SOCKET, SO_RCVBUF, set_rcvbuf, get_rcvbuf, true },
 	{ SOL_SOCKET, SO_REUSEADDR, set_reuse, get_reuse },
 	{ SOL_SOCKET, SO_KEEPALIVE, set_keepalive, get_keepalive },
-	{ SOL_SOCKET, SO_OOBINLINE, KEPT(0, 0, 1) },
+	{ SOL_SOCKET, SO_OOBINLINE, KEPT(0, 0, 1), .is_switch = true },
 	{ SOL_SOCKET, SO_RCVLOWAT, KEPT(1, 0, 1) },
-	{ SOL_SOCKET, SO_REUSEPORT, KEPT(0, 0, 1) },
+	{ SOL_SOCKET, SO_REUSEPORT, KEPT(0, 0, 1), .is_switch = true },
 	{ SOL_SOCKET, SO_ERROR, NULL, get_error, true },
 	{ SOL_SOCKET, SO_TYPE, NULL, get_type, true },
 	{ SOL_SOCKET, SO_ACCEPTCONN, NULL, get_listening, true },
@@ -373,6 +374,9 @@ static int number_take(const struct option *option, const void *value, socklen_t
 	if (!value || size < sizeof(*ret_number))
 		return -EINVAL;
 	memcpy(ret_number, value, sizeof(*ret_number));
+	/* As with the kernel, each number but 0 turns a switch on. */
+	if (option->is_switch)
+		*ret_number = *ret_number != 0;
 	return option->set == set_kept && !option->get &&
 			       (*ret_number < option->least || *ret_number > option->most)
 		       ? -EINVAL

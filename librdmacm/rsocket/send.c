@@ -345,9 +345,13 @@ RS_EXPORT ssize_t rsendto(int fd, const void *buf, size_t len, int flags,
 
 RS_EXPORT ssize_t rsendmsg(int fd, const struct msghdr *msg, int flags)
 {
+	struct msghdr named = *msg;
+
 	if (msg->msg_iovlen > IOV_MAX)
 		return rs_ret(-EMSGSIZE);
-	return fd_send_message(fd, msg, flags);
+	if (!msg->msg_namelen) /* as with the kernel: to the peer */
+		named.msg_name = NULL;
+	return fd_send_message(fd, &named, flags);
 }
 
 RS_EXPORT ssize_t rwrite(int fd, const void *buf, size_t count)

@@ -177,9 +177,74 @@ static void case_control_sent(void)
 	close(p.to);
 }
 
+/* A mark needs a privilege. The socket keeps its peer when the kernel refuses one. */
+static void case_control_refused(void)
+{
+	struct pair p = pair_open(AF_INET);
+	struct received r;
+	union {
+		struct cmsghdr align;
+		unsigned char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {};
+	struct iovec iov = { (char[]){ "x" }, 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	struct sockaddr_in peer;
+	socklen_t size = sizeof(peer);
+	uid_t user = geteuid();
+
+	control.align = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+					  .cmsg_level = SOL_SOCKET,
+					  .cmsg_type = SO_MARK };
+	CHECK(send(p.from, "x", 1, 0) == 1);
+	one_receive(p.to, sizeof(r.control), &r);
+	CHECK(user || seteuid(65534) == 0);
+	CHECK_ERRNO(sendmsg(p.from, &msg, 0), EPERM);
+	CHECK(seteuid(user) == 0);
+	CHECK(getpeername(p.from, (struct sockaddr *)&peer, &size) == 0);
+	CHECK(send(p.from, "x", 1, 0) == 1);
+	one_receive(p.to, sizeof(r.control), &r);
+	close(p.from);
+	close(p.to);
+}
+
+/* Control messages are longer together than what most programs send. */
+static void case_control_many(void)
+{
+	enum {
+		COUNT = 40
+	};
+	struct pair p = pair_open(AF_INET);
+	struct received r;
+	union {
+		struct cmsghdr align;
+		unsigned char bytes[COUNT * CMSG_SPACE(sizeof(int))];
+	} control = {};
+	struct iovec iov = { (char[]){ "x" }, 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+			      .msg_iovlen = 1,
+			      .msg_control = &control,
+			      .msg_controllen = sizeof(control) };
+	int ttl = 9;
+
+	for (int i = 0; i < COUNT; i++) {
+		struct cmsghdr *c = (void *)&control.bytes[i * CMSG_SPACE(sizeof(int))];
+
+		*c = (struct cmsghdr){ .cmsg_len = CMSG_LEN(sizeof(int)),
+				       .cmsg_level = IPPROTO_IP,
+				       .cmsg_type = IP_TTL };
+		memcpy(CMSG_DATA(c), &ttl, sizeof(ttl));
+	}
+	CHECK(sendmsg(p.from, &msg, 0) == 1);
+	one_receive(p.to, sizeof(r.control), &r);
+	close(p.from);
+	close(p.to);
+}
+
 const struct case_row datagram_cases[] = {
-	{ "control_v4", case_control_v4 },
-	{ "control_v6", case_control_v6 },
-	{ "control_sent", case_control_sent },
-	{},
+	{ "control_v4", case_control_v4 },     { "control_v6", case_control_v6 },
+	{ "control_sent", case_control_sent }, { "control_refused", case_control_refused },
+	{ "control_many", case_control_many }, {},
 };
