@@ -8,16 +8,29 @@
 
 #include "librdmacm/preload/preload.h"
 
+/* Close as close() does, but without a cancellation point, because the system call is none. */
+static long number_close(int fd)
+{
+	int state, r;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	r = close(fd);
+	pthread_setcancelstate(state, NULL);
+	return r;
+}
+
 EXPORT long syscall(long number, ...)
 {
-	long a[6];
+	long a[7]; /* 32-bit processors pass some arguments as two */
 	va_list args;
 
 	va_start(args, number);
 	for (unsigned int i = 0; i < ARRAY_SIZE(a); i++)
 		a[i] = va_arg(args, long);
 	va_end(args);
-	if (number == SYS_close && !preload_inside && fd_socket(a[0]) != FD_NONE)
-		return close(a[0]);
-	return real()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+	/* A number that the program closed before may belong to its duplicates. */
+	if (number == SYS_close && !preload_inside &&
+	    (fd_socket(a[0]) != FD_NONE || !fd_is_nobodys(a[0])))
+		return number_close(a[0]);
+	return real()->syscall(number, a[0], a[1], a[2], a[3], a[4], a[5], a[6]);
 }

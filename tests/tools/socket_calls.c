@@ -293,6 +293,21 @@ static void case_close_by_syscall(void)
 	close(poller);
 }
 
+/* The program closed the number before, and a duplicate still uses the socket. */
+static void case_close_by_syscall_twice(void)
+{
+	struct ends e = ends_open();
+	int other = dup(e.a), number = e.a;
+	char byte;
+
+	CHECK(close(e.a) == 0);
+	CHECK_ERRNO(syscall(SYS_close, number), EBADF);
+	CHECK(send(other, "x", 1, 0) == 1 && recv(e.b, &byte, 1, 0) == 1);
+	CHECK(close(other) == 0 && is_at_end(e.b));
+	close(e.b);
+	close(e.listener);
+}
+
 /* ---- listeners that overlap ---- */
 
 static void overlap_check(struct sockaddr_in first, struct sockaddr_in second)
@@ -376,6 +391,7 @@ const struct case_row call_cases[] = {
 	{ "ioctl", case_ioctl },
 	{ "mapped_names", case_mapped_names },
 	{ "close_by_syscall", case_close_by_syscall },
+	{ "close_by_syscall_twice", case_close_by_syscall_twice },
 	{ "overlapping_listeners", case_overlapping_listeners },
 	{ "shared_port", case_shared_port },
 	{ "connect_in_progress", case_connect_in_progress },
