@@ -9,7 +9,6 @@
  */
 #include <netinet/in.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "librdmacm/rsocket/rs.h"
 
@@ -209,24 +208,30 @@ static int address_check(const struct rs_socket *s, const struct sockaddr *addr,
 	return addr->sa_family == s->domain ? 0 : -EAFNOSUPPORT;
 }
 
-/* Return whether the address belongs to this host. */
-static bool is_of_host(const struct sockaddr *addr, socklen_t addrlen)
+/* Return whether an RDMA listener can have the address, with another port. */
+static bool is_bindable(struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen)
 {
-	_cleanup_close_ int fd = socket(addr->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct sockaddr_storage name = {};
+	struct rdma_cm_id *id;
+	bool bindable;
 
 	memcpy(&name, addr, min_of(addrlen, (socklen_t)sizeof(name)));
 	((struct sockaddr_in *)&name)->sin_port = 0; /* in IPv6 at the same place */
-	return fd >= 0 && bind(fd, (struct sockaddr *)&name, addrlen) == 0;
+	if (rdma_create_id(s->channel, &id, NULL, s->id->ps) < 0)
+		return false;
+	bindable = rdma_bind_addr(id, (struct sockaddr *)&name) == 0;
+	rdma_destroy_id(id);
+	return bindable;
 }
 
 /*
  * Return the error as sockets have it. The connection manager reports EADDRNOTAVAIL if any address
  * and another one conflict.
  */
-static int bind_error(int error, const struct sockaddr *addr, socklen_t addrlen)
+static int bind_error(struct rs_socket *s, int error, const struct sockaddr *addr,
+		      socklen_t addrlen)
 {
-	return error == EADDRNOTAVAIL && is_of_host(addr, addrlen) ? -EADDRINUSE : -error;
+	return error == EADDRNOTAVAIL && is_bindable(s, addr, addrlen) ? -EADDRINUSE : -error;
 }
 
 static int socket_bind(struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen)
@@ -239,7 +244,7 @@ static int socket_bind(struct rs_socket *s, const struct sockaddr *addr, socklen
 	if (s->state != RS_NEW)
 		r = -EINVAL;
 	else if (rdma_bind_addr(s->id, (struct sockaddr *)addr) < 0)
-		r = bind_error(errno, addr, addrlen);
+		r = bind_error(s, errno, addr, addrlen);
 	else
 		s->state = RS_BOUND;
 	pthread_mutex_unlock(&s->lock);
