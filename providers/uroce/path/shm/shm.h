@@ -576,6 +576,8 @@ static inline bool uroce_shm_lives(const struct shm_front *front)
 static inline void uroce_shm_find_begin(struct uroce_shm *shm)
 {
 	atomic_fetch_add(&shm->finders, 1);
+	/* The loads from the table that follow are weaker: not before this thread is counted. */
+	atomic_thread_fence(memory_order_seq_cst);
 }
 
 static inline void uroce_shm_find_end(struct uroce_shm *shm)
