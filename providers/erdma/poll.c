@@ -22,7 +22,7 @@ static const struct cqe_op cqe_ops[CQE_OPS] = {
 	[OP_SEND] = { IBV_WC_SEND, 0 },
 	[OP_RECV] = { IBV_WC_RECV, 0 },
 	[OP_RECV_WRITE_IMM] = { IBV_WC_RECV_RDMA_WITH_IMM, IBV_WC_WITH_IMM },
-	[OP_RECV_INV] = { IBV_WC_RECV, 0 },
+	[OP_RECV_INV] = { IBV_WC_RECV, IBV_WC_WITH_INV },
 	[OP_WRITE_IMM] = { IBV_WC_RDMA_WRITE, 0 },
 	[OP_LOCAL_INV] = { IBV_WC_LOCAL_INV, 0 },
 	[OP_RECV_SEND_IMM] = { IBV_WC_RECV, IBV_WC_WITH_IMM },
@@ -93,7 +93,11 @@ FLAT bool wc_read(struct erdma_qp *qp, const struct erdma_cqe *cqe, uint32_t hea
 		return false;
 	wc->opcode = (enum ibv_wc_opcode)cqe_ops[opcode].opcode;
 	wc->wc_flags = cqe_ops[opcode].flags;
-	wc->imm_data = htobe32(le32toh(cqe->imm));
+	/* The key that a sender invalidated is big-endian, immediate data are not. */
+	if (unlikely(opcode == OP_RECV_INV))
+		wc->invalidated_rkey = be32toh((__be32)cqe->imm);
+	else
+		wc->imm_data = htobe32(le32toh(cqe->imm));
 	wc->byte_len = be32toh(cqe->length);
 	wc->qp_num = qp->vqp.qp.qp_num;
 	wc->src_qp = 0;
