@@ -153,7 +153,7 @@ VERBS(AS_PROTOTYPE)
 int access_flags(uint64_t words);
 /* Destroy the object behind @o, which is held for change. Returns a positive errno. */
 int object_destroy(struct agent *agent, char kind, struct object *o);
-/* Record what making an object came to: @made is it, or NULL with errno. Lets @o go. */
+/* Record what making an object came to: @made is it, or NULL with errno. @o stays held. */
 struct event *object_made(struct agent_thread *t, struct object *o, const void *made);
 int positive(int r);
 /* How @agent reaches the address of a side. */

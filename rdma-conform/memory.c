@@ -70,6 +70,7 @@ void step_region(struct agent_thread *t, const struct step *step)
 		e->done.value[1] = r->mr->rkey;
 		e->done.value[2] = (uintptr_t)r->memory;
 	}
+	object_release(o);
 }
 
 void step_rereg(struct agent_thread *t, const struct step *step)

@@ -17,7 +17,6 @@ struct event *object_made(struct agent_thread *t, struct object *o, const void *
 
 	o->there = made;
 	o->events = 0;
-	object_release(o);
 	return e;
 }
 
@@ -29,6 +28,7 @@ void step_pd(struct agent_thread *t, const struct step *step)
 		return;
 	o->pd = ibv_alloc_pd(t->agent->context);
 	object_made(t, o, o->pd);
+	object_release(o);
 }
 
 static void cq_make(struct agent *agent, struct cq *cq, const struct step *step)
@@ -62,9 +62,10 @@ void step_cq(struct agent_thread *t, const struct step *step)
 			fcntl(cq->channel->fd, F_SETFL, O_NONBLOCK);
 	}
 	cq_make(t->agent, cq, step);
+	object_made(t, o, cq->cq)->done.value[0] = cq->cq ? cq->cq->cqe : 0;
 	if (!cq->cq && cq->channel)
 		ibv_destroy_comp_channel(cq->channel);
-	object_made(t, o, cq->cq)->done.value[0] = cq->cq ? cq->cq->cqe : 0;
+	object_release(o);
 }
 
 void step_resize(struct agent_thread *t, const struct step *step)
@@ -90,6 +91,7 @@ void step_srq(struct agent_thread *t, const struct step *step)
 		return;
 	o->srq.srq = ibv_create_srq(t->agent->pd, &attr);
 	object_made(t, o, o->srq.srq)->done.value[0] = attr.attr.max_wr;
+	object_release(o);
 }
 
 void step_limit(struct agent_thread *t, const struct step *step)
@@ -111,6 +113,7 @@ void step_mw(struct agent_thread *t, const struct step *step)
 		return;
 	o->mw.mw = ibv_alloc_mw(t->agent->pd, IBV_MW_TYPE_2);
 	object_made(t, o, o->mw.mw);
+	object_release(o);
 }
 
 void step_try(struct agent_thread *t, const struct step *step)

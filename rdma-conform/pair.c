@@ -90,6 +90,7 @@ void step_qp(struct agent_thread *t, const struct step *step)
 		e->done.value[3] = attr.cap.max_inline_data;
 		e->done.value[4] = attr.srq != NULL;
 	}
+	object_release(o);
 }
 
 struct ibv_ah_attr address_of(const struct agent *agent, union ibv_gid gid, uint16_t lid)
@@ -208,12 +209,13 @@ void step_connect(struct agent_thread *t, const struct step *step)
 {
 	struct object *o = object_use(t, 'q', step->object);
 	struct ibv_ah_attr address = address_of(t->agent, t->agent->other.gid, t->agent->other.lid);
-	uint32_t number = t->agent->other.qp[step->object].number;
+	uint32_t number;
 	unsigned int stage = 1;
 	int r;
 
 	if (!o)
 		return;
+	number = t->agent->other.qp[step->object].number;
 	if (!number) {
 		log_event(t, EVENT_SKIP);
 		object_release(o);
