@@ -208,9 +208,13 @@ static void completion_failed(struct rs_socket *s, const struct ibv_wc *wc)
 	/* the connection ended, and its event reports that */
 	if (wc->status == IBV_WC_WR_FLUSH_ERR)
 		return;
+	if (wc->status == IBV_WC_RETRY_EXC_ERR) {
+		s->silent = true; /* the cause may be known: see rs_complete() */
+		return;
+	}
 	rs_err(s, "%s (vendor_err 0x%x): connection given up", ibv_wc_status_str(wc->status),
 	       wc->vendor_err);
-	rs_socket_fail(s, wc->status == IBV_WC_RETRY_EXC_ERR ? ETIMEDOUT : EIO);
+	rs_socket_fail(s, EIO);
 }
 
 /* State that a program can see, before a batch of completions. */
@@ -320,17 +324,24 @@ int rs_post_control(struct rs_socket *s, enum rs_wire_control control)
 	return rs_post(s, &wr, 0, true);
 }
 
+void rs_completions_take(struct rs_socket *s)
+{
+	/* Completions stay in the CQ until the connection is made. */
+	if (!s->cq || rs_is_opening(s))
+		return;
+	while (cq_poll(s) == POLL_BATCH)
+		;
+}
+
 void rs_complete(struct rs_socket *s)
 {
 	if (s->ds) {
 		ds_complete(s);
 		return;
 	}
-	/* Completions stay in the CQ until the connection is made. */
-	if (!s->cq || rs_is_opening(s))
-		return;
-	while (cq_poll(s) == POLL_BATCH)
-		;
+	rs_completions_take(s);
+	if (unlikely(s->silent))
+		rs_silence_settle(s);
 	credits_give(s);
 }
 

@@ -135,13 +135,21 @@ static void event_handle(struct rs_socket *s, struct rdma_cm_event *event)
 	int r;
 
 	if (event->event == RDMA_CM_EVENT_DISCONNECTED)
-		rs_complete(s);
+		rs_completions_take(s);
 	r = event_apply(s, event);
 	if (r < 0) {
 		rs_err(s, "%s: %s", rdma_event_str(event->event), strerror(-r));
 		rs_socket_fail(s, -r);
 	}
 	rdma_ack_cm_event(event);
+}
+
+/* Wake the threads that wait for the socket. */
+static void changed(struct rs_socket *s)
+{
+	rs_watch_notify(s);
+	if (s->pollers || s->sleeper)
+		rs_rouse(s);
 }
 
 void rs_connect_step(struct rs_socket *s)
@@ -156,11 +164,46 @@ void rs_connect_step(struct rs_socket *s)
 		s->changes++;
 		event_handle(s, event);
 	}
-	if (s->changes == before)
+	if (s->changes != before)
+		changed(s);
+}
+
+/* Return whether an RDMA listener can have the address, with another port. */
+static bool is_bindable(struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen)
+{
+	struct sockaddr_storage name = {};
+	struct rdma_cm_id *id;
+	bool bindable;
+
+	memcpy(&name, addr, min_of(addrlen, (socklen_t)sizeof(name)));
+	((struct sockaddr_in *)&name)->sin_port = 0; /* in IPv6 at the same place */
+	if (rdma_create_id(s->channel, &id, NULL, s->id->ps) < 0)
+		return false;
+	bindable = rdma_bind_addr(id, (struct sockaddr *)&name) == 0;
+	rdma_destroy_id(id);
+	return bindable;
+}
+
+/*
+ * The event that reports the cause may wait behind the completion. It may also come later, but a
+ * process of this host that does not answer has ended. Another host may have vanished.
+ */
+void rs_silence_settle(struct rs_socket *s)
+{
+	int r = -ETIMEDOUT;
+
+	s->silent = false;
+	rs_connect_step(s);
+	if (s->state != RS_CONNECTED)
 		return;
-	rs_watch_notify(s);
-	if (s->pollers || s->sleeper)
-		rs_rouse(s);
+	if (is_bindable(s, rdma_get_peer_addr(s->id), sizeof(struct sockaddr_storage)))
+		r = disconnected(s);
+	if (r < 0) {
+		rs_err(s, "the peer does not answer: %s: connection given up", strerror(-r));
+		rs_socket_fail(s, -r);
+	}
+	s->changes++;
+	changed(s);
 }
 
 bool rs_connect_is_settled(struct rs_socket *s)
@@ -206,22 +249,6 @@ static int address_check(const struct rs_socket *s, const struct sockaddr *addr,
 	if (!addr || addrlen < size)
 		return -EINVAL;
 	return addr->sa_family == s->domain ? 0 : -EAFNOSUPPORT;
-}
-
-/* Return whether an RDMA listener can have the address, with another port. */
-static bool is_bindable(struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen)
-{
-	struct sockaddr_storage name = {};
-	struct rdma_cm_id *id;
-	bool bindable;
-
-	memcpy(&name, addr, min_of(addrlen, (socklen_t)sizeof(name)));
-	((struct sockaddr_in *)&name)->sin_port = 0; /* in IPv6 at the same place */
-	if (rdma_create_id(s->channel, &id, NULL, s->id->ps) < 0)
-		return false;
-	bindable = rdma_bind_addr(id, (struct sockaddr *)&name) == 0;
-	rdma_destroy_id(id);
-	return bindable;
 }
 
 /*

@@ -143,6 +143,7 @@ struct rs_socket {
 	bool end_told; /* the message that ends this direction is posted */
 	bool peer_end; /* the peer sends nothing more */
 	bool broken;   /* the queue pair failed, or may be gone */
+	bool silent;   /* the peer did not acknowledge a request */
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
 	LIST_HEAD(, rs_watch) watches; /* of pollers */
@@ -375,6 +376,8 @@ static inline bool rs_is_opening(const struct rs_socket *s)
 	return s->state >= RS_RESOLVING_ADDR && s->state <= RS_ACCEPTING;
 }
 bool rs_connect_is_settled(struct rs_socket *s);
+/* End the connection to a peer that did not acknowledge a request. */
+void rs_silence_settle(struct rs_socket *s);
 /* End a connect that is under way: its caller gets ECONNRESET. Return: whether there was one. */
 bool rs_connect_end(struct rs_socket *s);
 /*
@@ -400,6 +403,8 @@ static inline unsigned int rs_receives(const struct rs_socket *s)
 }
 
 /* complete.c; with @lock held */
+/* Poll the CQ until it is empty. */
+void rs_completions_take(struct rs_socket *s);
 void rs_complete(struct rs_socket *s); /* poll the CQ, and grant credits */
 void rs_consumed(struct rs_socket *s); /* grant credits, after bytes were taken */
 /* Post one request. The caller has checked rs_slots_free(). */

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/epoll.h>
 #include <sys/wait.h>
 
 #include <rdma/rsocket.h>
@@ -115,6 +116,7 @@ enum role {
 	ROLE_DEAF,	 /* never reads; waits for its end */
 	ROLE_FULL,	 /* sends until nothing more fits, and waits for its end */
 	ROLE_STOPPED,	 /* sends something and stops */
+	ROLE_ENDED,	 /* ends its direction and stops */
 	ROLE_ENDS_FIRST, /* ends its direction, then takes TOTAL */
 	ROLE_ENDS_LAST,	 /* takes TOTAL and the end, then sends TOTAL */
 	ROLE_EXITS,	 /* sends TOTAL, and exits with all open */
@@ -138,6 +140,9 @@ static void role_play(int socket, int fd, int role)
 		rt_tell(socket, 1);
 		for (;;)
 			pause();
+	case ROLE_ENDED:
+		CHECK_OK(rshutdown(fd, SHUT_WR));
+		/* fall through */
 	case ROLE_STOPPED:
 		rt_tell(socket, 1);
 		raise(SIGSTOP);
@@ -284,6 +289,78 @@ static void full_peer_killed(void)
 	CHECK_INT(rrecv(fd, &byte, 1, 0), 0); /* the error is reported once */
 	CHECK_INT(rsend(fd, "x", 1, MSG_NOSIGNAL), -1);
 	CHECK_INT(errno, EPIPE);
+	CHECK_OK(rclose(fd));
+}
+
+/*
+ * Return a stream whose peer was killed with a message to it under way, once both have arrived that
+ * report this: the failed message, and the end of the connection.
+ */
+static int unanswered(enum role role)
+{
+	struct rt_child child;
+	int fd = connected(role, &child), status;
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	struct epoll_event events[2];
+
+	rt_hear(child.socket);
+	CHECK_INT(waitpid(child.pid, &status, WUNTRACED), child.pid);
+	CHECK(WIFSTOPPED(status));
+	if (role == ROLE_ENDED)
+		expect_end(fd);
+	CHECK_INT(rsend(fd, "x", 1, MSG_NOSIGNAL), 1);
+	p.events = POLLPRI; /* no news, but the wait asks for an event of the next completion */
+	CHECK_INT(rpoll(&p, 1, 1), 0);
+	rt_child_kill(&child);
+	while (epoll_wait(fd, events, 2, LONG_MS) == 1)
+		usleep(1000);
+	return fd;
+}
+
+/* The process has ended, and its host has not vanished: no ETIMEDOUT. */
+static void unanswered_send(void)
+{
+	int fd = unanswered(ROLE_STOPPED);
+
+	CHECK_INT(rsend(fd, "x", 1, MSG_NOSIGNAL), -1);
+	CHECK_INT(errno, ECONNRESET);
+	expect_end(fd); /* the error is reported once */
+	expect_no_send(fd);
+	CHECK_OK(rclose(fd));
+}
+
+static void unanswered_receive(void)
+{
+	int fd = unanswered(ROLE_STOPPED);
+	char byte;
+
+	CHECK_INT(rrecv(fd, &byte, 1, 0), -1);
+	CHECK_INT(errno, ECONNRESET);
+	expect_end(fd);
+	expect_no_send(fd);
+	CHECK_OK(rclose(fd));
+}
+
+static void unanswered_poll(void)
+{
+	int fd = unanswered(ROLE_STOPPED), error;
+	struct pollfd p = { .fd = fd, .events = POLLIN | POLLOUT | POLLRDHUP };
+	socklen_t size = sizeof(error);
+
+	CHECK_INT(rpoll(&p, 1, LONG_MS), 1);
+	CHECK_INT(p.revents, POLLIN | POLLOUT | POLLRDHUP | POLLERR | POLLHUP);
+	CHECK_OK(rgetsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size));
+	CHECK_INT(error, ECONNRESET);
+	CHECK_OK(rclose(fd));
+}
+
+/* A peer that has ended its direction lacks no data: this is no error. */
+static void unanswered_after_end(void)
+{
+	int fd = unanswered(ROLE_ENDED);
+
+	expect_end(fd);
+	expect_no_send(fd);
 	CHECK_OK(rclose(fd));
 }
 
@@ -569,6 +646,10 @@ static const struct rt_case cases[] = {
 	{ "deaf_peer_closed", deaf_peer_closed },
 	{ "deaf_peer_killed", deaf_peer_killed },
 	{ "full_peer_killed", full_peer_killed },
+	{ "unanswered_send", unanswered_send },
+	{ "unanswered_receive", unanswered_receive },
+	{ "unanswered_poll", unanswered_poll },
+	{ "unanswered_after_end", unanswered_after_end },
 	{ "exited_peer", exited_peer },
 	{ "closed_when_full", closed_when_full },
 	{ "shut_down_by_thread", shut_down_by_thread },
