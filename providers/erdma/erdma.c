@@ -18,16 +18,19 @@ enum {
 
 uint64_t *erdma_record_alloc(struct erdma_context *ctx)
 {
-	uint64_t *record = (uint64_t *)(void *)dbrec_alloc(&ctx->records);
+	uint64_t *record;
+	__be32 *words;
 
-	if (record)
-		record[0] = record[1] = 0;
+	if (dbrec_alloc(&ctx->records, NULL, &words) < 0)
+		return NULL;
+	record = (uint64_t *)(void *)words;
+	record[0] = record[1] = 0;
 	return record;
 }
 
 void erdma_record_free(struct erdma_context *ctx, uint64_t *record)
 {
-	dbrec_free(&ctx->records, (__be32 *)(void *)record);
+	dbrec_free(&ctx->records, (__be32 *)(void *)record, NULL);
 }
 
 static void pages_unmap(struct erdma_context *ctx)

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "providers/kit/dbrec.h"
 
+#include "libibverbs/provider.h"
 #include "providers/kit/buf.h"
+#include "util/log.h"
 #include "util/util.h"
 
 enum {
+	RECORD_SIZE = 2 * sizeof(__be32), /* bytes; also the alignment */
 	LINE_DEFAULT = 64,
 	LINE_MIN = 8,
 	RECORDS_MAX = 4096 / LINE_MIN, /* maximum of a page; the rest of a larger page is unused */
@@ -24,6 +27,7 @@ void dbrec_pool_init(struct dbrec_pool *pool, uint32_t line)
 	pthread_mutex_init(&pool->lock, NULL);
 	LIST_INIT(&pool->pages);
 	pool->allocator = NULL;
+	pool->type = 0;
 	pool->stride = usable ? line : LINE_DEFAULT;
 }
 
@@ -71,27 +75,60 @@ static unsigned int page_take(struct dbrec_page *page)
 	return n;
 }
 
-__be32 *dbrec_alloc(struct dbrec_pool *pool)
+static __be32 *pool_take(struct dbrec_pool *pool)
 {
 	struct dbrec_page *page;
 	__be32 *record = NULL;
 
 	pthread_mutex_lock(&pool->lock);
 	page = page_with_room(pool);
-	if (page) {
+	if (page)
 		record = (void *)((char *)page->memory.base + page_take(page) * pool->stride);
-		record[0] = record[1] = 0;
-	}
 	pthread_mutex_unlock(&pool->lock);
 	return record;
 }
 
-void dbrec_free(struct dbrec_pool *pool, __be32 *record)
+/* Ask the allocator of the parent domain. -EAGAIN: it leaves the allocation to the library. */
+static int parent_ask(const struct dbrec_pool *pool, struct verbs_pd *parent, __be32 **ret_record)
+{
+	void *record = parent->alloc(&parent->pd, parent->pd_context, RECORD_SIZE, RECORD_SIZE,
+				     pool->type);
+
+	if (record == IBV_ALLOCATOR_USE_DEFAULT)
+		return -EAGAIN;
+	if ((uintptr_t)record % RECORD_SIZE) {
+		log_err("parent domain of pd %u: its allocator returned %p for a doorbell record, "
+			"which must be aligned to %d bytes",
+			parent->pd.handle, record, RECORD_SIZE);
+		parent->free(&parent->pd, parent->pd_context, record, pool->type);
+		return -EINVAL;
+	}
+	*ret_record = record;
+	return 0;
+}
+
+int dbrec_alloc(struct dbrec_pool *pool, struct verbs_pd *parent, __be32 **ret_record)
+{
+	__be32 *record = NULL;
+	int r = -EAGAIN;
+
+	*ret_record = NULL;
+	if (parent && parent->alloc)
+		r = parent_ask(pool, parent, &record);
+	if (r == -EAGAIN)
+		record = pool_take(pool);
+	if (!record)
+		return r == -EINVAL ? r : -ENOMEM;
+	record[0] = record[1] = 0;
+	*ret_record = record;
+	return 0;
+}
+
+/* Return a record to its page. false: it is in no page of the pool. */
+static bool pool_give(struct dbrec_pool *pool, const __be32 *record)
 {
 	struct dbrec_page *page;
 
-	if (!record)
-		return;
 	pthread_mutex_lock(&pool->lock);
 	LIST_FOREACH(page, &pool->pages, entry) {
 		size_t offset = (uintptr_t)record - (uintptr_t)page->memory.base;
@@ -106,4 +143,11 @@ void dbrec_free(struct dbrec_pool *pool, __be32 *record)
 		}
 	}
 	pthread_mutex_unlock(&pool->lock);
+	return page;
+}
+
+void dbrec_free(struct dbrec_pool *pool, __be32 *record, struct verbs_pd *parent)
+{
+	if (record && !pool_give(pool, record) && parent && parent->alloc)
+		parent->free(&parent->pd, parent->pd_context, record, pool->type);
 }

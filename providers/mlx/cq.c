@@ -68,10 +68,9 @@ int mlx_cq_make(struct mlx_cq *cq, struct dbrec_pool *records, const struct mlx_
 	cq->format = format;
 	cq->stride = stride;
 	cq->last_number = MLX_NO_NUMBER;
-	cq->record = dbrec_alloc(records);
-	if (!cq->record)
-		return -ENOMEM;
-	r = ring_alloc(cq, count, &buf);
+	r = dbrec_alloc(records, cq->vcq.parent, &cq->record);
+	if (!r)
+		r = ring_alloc(cq, count, &buf);
 	if (!r)
 		ring_set(cq, &buf, count);
 	return r;
@@ -80,7 +79,7 @@ int mlx_cq_make(struct mlx_cq *cq, struct dbrec_pool *records, const struct mlx_
 void mlx_cq_free(struct mlx_cq *cq)
 {
 	kit_buf_free(&cq->buf);
-	dbrec_free(cq->records, cq->record);
+	dbrec_free(cq->records, cq->record, cq->vcq.parent);
 }
 
 int mlx_cq_ask(struct mlx_cq *cq, const struct verbs_create_cq *in, struct verbs_udata *udata,

@@ -43,9 +43,11 @@ int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct i
 	srq->tail = count - 1;
 	srq->next = calloc(count, sizeof(*srq->next));
 	srq->wr_ids = calloc(count, sizeof(*srq->wr_ids));
-	srq->record = dbrec_alloc(records);
-	if (!srq->next || !srq->wr_ids || !srq->record)
+	if (!srq->next || !srq->wr_ids)
 		return -ENOMEM;
+	r = dbrec_alloc(records, to_vpd(srq->vsrq.srq.pd), &srq->record);
+	if (r < 0)
+		return r;
 	r = kit_buf_alloc_in(&srq->buf, (size_t)count << srq->shift, records->allocator,
 			     to_vpd(srq->vsrq.srq.pd), memory);
 	if (r < 0)
@@ -63,7 +65,7 @@ int mlx_srq_make(struct mlx_srq *srq, struct dbrec_pool *records, const struct i
 void mlx_srq_free(struct mlx_srq *srq)
 {
 	kit_buf_free(&srq->buf);
-	dbrec_free(srq->records, srq->record);
+	dbrec_free(srq->records, srq->record, to_vpd(srq->vsrq.srq.pd));
 	free(srq->next);
 	free(srq->wr_ids);
 }

@@ -62,10 +62,11 @@ static int rings_make(struct mlx4_qp *qp, const struct mlx4_qp_size *size)
 
 	qp->sq.wr_ids = calloc(max_of(size->sq_count, 1u), sizeof(*qp->sq.wr_ids));
 	qp->rq.wr_ids = calloc(max_of(size->rq_count, 1u), sizeof(*qp->rq.wr_ids));
-	if (size->rq_count)
-		qp->rq.record = dbrec_alloc(&ctx->records);
-	if (!qp->sq.wr_ids || !qp->rq.wr_ids || (size->rq_count && !qp->rq.record))
+	if (!qp->sq.wr_ids || !qp->rq.wr_ids)
 		return -ENOMEM;
+	r = size->rq_count ? dbrec_alloc(&ctx->records, NULL, &qp->rq.record) : 0;
+	if (r < 0)
+		return r;
 	if (size->sq_count) {
 		r = kit_buf_alloc_from(&qp->buf,
 				       ((size_t)size->sq_count << size->sq_shift) + rq_bytes,
@@ -91,7 +92,7 @@ static int rings_make(struct mlx4_qp *qp, const struct mlx4_qp_size *size)
 static void rings_free(struct mlx4_qp *qp)
 {
 	kit_buf_free(&qp->buf);
-	dbrec_free(&to_mctx(qp->vqp.qp.context)->records, qp->rq.record);
+	dbrec_free(&to_mctx(qp->vqp.qp.context)->records, qp->rq.record, NULL);
 	free(qp->rq.wr_ids);
 	free(qp->sq.wr_ids);
 }

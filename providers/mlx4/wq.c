@@ -35,9 +35,11 @@ static int rings_make(struct mlx4_qp *qp, struct mlx4_context *ctx, const struct
 	int r;
 
 	qp->rq.wr_ids = calloc(size->rq_count, sizeof(*qp->rq.wr_ids));
-	qp->rq.record = dbrec_alloc(&ctx->records);
-	if (!qp->rq.wr_ids || !qp->rq.record)
+	if (!qp->rq.wr_ids)
 		return -ENOMEM;
+	r = dbrec_alloc(&ctx->records, NULL, &qp->rq.record);
+	if (r < 0)
+		return r;
 	r = kit_buf_alloc_from(&qp->buf, bytes + slot, &ctx->allocator);
 	if (r < 0)
 		return r;
@@ -56,7 +58,7 @@ static int rings_make(struct mlx4_qp *qp, struct mlx4_context *ctx, const struct
 static void rings_free(struct mlx4_qp *qp, struct mlx4_context *ctx)
 {
 	kit_buf_free(&qp->buf);
-	dbrec_free(&ctx->records, qp->rq.record);
+	dbrec_free(&ctx->records, qp->rq.record, NULL);
 	free(qp->rq.wr_ids);
 }
 

@@ -161,6 +161,7 @@ int mlx5_open_context(struct verbs_context *vctx, const struct verbs_open_contex
 	if (r < 0)
 		return r;
 	dbrec_pool_init(&ctx->records, ctx->info.cache_line_size);
+	ctx->records.type = MLX5_MEMORY_DBR;
 	idtable_init(&ctx->users);
 	pthread_mutex_init(&ctx->qpn_lock, NULL);
 	LIST_INIT(&ctx->qpn_blocks);

@@ -72,12 +72,14 @@ static int rings_make(struct mlx5_qp *qp, const struct mlx5_qp_size *size)
 
 	qp->sq.slots = calloc(max_of(size->sq_blocks, 1u), sizeof(*qp->sq.slots));
 	qp->rq.wr_ids = calloc(max_of(size->rq_count, 1u), sizeof(*qp->rq.wr_ids));
-	qp->rq.record = qp->record = dbrec_alloc(&ctx->records);
-	if (!qp->sq.slots || !qp->rq.wr_ids || !qp->record)
+	if (!qp->sq.slots || !qp->rq.wr_ids)
 		return -ENOMEM;
-	r = memory_alloc(qp, size);
+	r = dbrec_alloc(&ctx->records, to_vpd(qp->vqp.qp.pd), &qp->record);
+	if (!r)
+		r = memory_alloc(qp, size);
 	if (r < 0)
 		return r;
+	qp->rq.record = qp->record;
 	qp->rq.ring = size->rq_count ? qp->buf.base : mlx5_no_queue;
 	qp->rq.mask = size->rq_count ? size->rq_count - 1 : 0;
 	qp->rq.shift = size->rq_shift;
@@ -108,7 +110,7 @@ static void rings_free(struct mlx5_qp *qp)
 {
 	kit_buf_free(&qp->buf);
 	kit_buf_free(&qp->sq_buf);
-	dbrec_free(&to_mctx(qp->vqp.qp.context)->records, qp->record);
+	dbrec_free(&to_mctx(qp->vqp.qp.context)->records, qp->record, to_vpd(qp->vqp.qp.pd));
 	free(qp->rq.wr_ids);
 	free(qp->sq.slots);
 }

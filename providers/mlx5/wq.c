@@ -58,9 +58,11 @@ static int wq_make(struct mlx5_wq *wq, const struct ibv_wq_init_attr *attr, bool
 	qp->sq.slots = &wq->user.slot;
 	qp->recv_cq = to_mcq(attr->cq);
 	rq->wr_ids = calloc(rq->max_post, sizeof(*rq->wr_ids));
-	rq->record = dbrec_alloc(&ctx->records);
-	if (!rq->wr_ids || !rq->record)
+	if (!rq->wr_ids)
 		return -ENOMEM;
+	r = dbrec_alloc(&ctx->records, to_vpd(attr->pd), &rq->record);
+	if (r < 0)
+		return r;
 	r = kit_buf_alloc_in(&qp->buf, bytes, ctx->records.allocator, to_vpd(attr->pd),
 			     mlx5_memory(MLX5_MEMORY_RWQ));
 	rq->ring = qp->buf.base ? (char *)qp->buf.base + head : NULL;
@@ -72,7 +74,7 @@ static void wq_free(struct mlx5_wq *wq)
 	struct mlx5_qp *qp = &wq->user.qp;
 
 	kit_buf_free(&qp->buf);
-	dbrec_free(&to_mctx(wq->vwq.wq.context)->records, qp->rq.record);
+	dbrec_free(&to_mctx(wq->vwq.wq.context)->records, qp->rq.record, to_vpd(wq->vwq.wq.pd));
 	free(qp->rq.wr_ids);
 }
 

@@ -170,12 +170,13 @@ static void completion_queue(void)
 					    .comp_mask = IBV_CQ_INIT_ATTR_MASK_PD,
 					    .parent_domain = parent };
 	struct ibv_cq_ex *cq = ibv_create_cq_ex(dev->ctx, &attr);
+	int own = live; /* a ring, and with some devices a doorbell record */
 
 	CHECK(cq);
-	CHECK_INT(live, 1);
+	CHECK(own >= 1);
 	CHECK_OK(ibv_resize_cq(ibv_cq_ex_to_cq(cq), 1000));
-	CHECK_INT(live, 1);
-	CHECK_INT(asked, 2);
+	CHECK_INT(live, own);
+	CHECK_INT(asked, own + 1);
 	CHECK_INT(ibv_dealloc_pd(parent), EBUSY);
 	CHECK_OK(ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
 	CHECK_INT(live, 0);

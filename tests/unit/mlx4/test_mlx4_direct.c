@@ -156,14 +156,14 @@ static void test_allocators(void **state)
 	assert_int_equal(mlx4dv_set_context_attr(ctx, MLX4DV_SET_CTX_ATTR_BUF_ALLOCATORS, &from),
 			 0);
 	assert_int_equal(kit_buf_alloc_from(&buf, 100, &f->ctx->allocator), 0);
-	record = dbrec_alloc(&f->ctx->records);
+	assert_int_equal(dbrec_alloc(&f->ctx->records, NULL, &record), 0);
 	assert_int_equal(given, 2);
 	/* Memory goes back to the allocator that gave it, even if another allocator is set by
 	 * then. */
 	assert_int_equal(mlx4dv_set_context_attr(ctx, MLX4DV_SET_CTX_ATTR_BUF_ALLOCATORS, &none),
 			 0);
 	kit_buf_free(&buf);
-	dbrec_free(&f->ctx->records, record);
+	dbrec_free(&f->ctx->records, record, NULL);
 	assert_int_equal(given, 0);
 	assert_int_equal(kit_buf_alloc_from(&buf, 100, &f->ctx->allocator), 0);
 	assert_int_equal(given, 0);
