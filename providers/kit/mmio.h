@@ -40,6 +40,22 @@ void mmio_write_64(void *reg, uint64_t raw);
 #endif
 #endif
 
+#ifdef __aarch64__
+/* Copy 64 bytes with one store, so that processors which do not combine stores also write them to
+ * the device at once. */
+static inline void mmio_copy_64(void *reg, const void *from)
+{
+	const struct {
+		char bytes[64];
+	} *source = from;
+
+	asm volatile("ld4 {v0.2d, v1.2d, v2.2d, v3.2d}, [%0]\n\t"
+		     "st4 {v0.2d, v1.2d, v2.2d, v3.2d}, [%1]"
+		     :
+		     : "r"(source), "r"(reg), "m"(*source)
+		     : "v0", "v1", "v2", "v3", "memory");
+}
+#else
 /* Copy 64 bytes in words, in the order of their addresses. */
 static inline void mmio_copy_64(void *reg, const void *from)
 {
@@ -55,5 +71,6 @@ static inline void mmio_copy_64(void *reg, const void *from)
 		*(volatile uint64_t *)(to + 8 * i) = word[i];
 #endif
 }
+#endif
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A doorbell and the check of a completion. The script `order` reads the compilers' output for
- * them. */
+/* A doorbell, the check of a completion, and a request in a register. The script `order` reads the
+ * compilers' output for them. */
 #include "providers/kit/barrier.h"
 #include "providers/kit/mmio.h"
 
 void ring(uint32_t *record, void *reg, uint64_t value);
 uint32_t look(const volatile uint32_t *owner, const uint32_t *rest);
+void burst(void *reg, const void *request);
 
 void ring(uint32_t *record, void *reg, uint64_t value)
 {
@@ -22,4 +23,9 @@ uint32_t look(const volatile uint32_t *owner, const uint32_t *rest)
 		;
 	barrier_from_device();
 	return *rest;
+}
+
+void burst(void *reg, const void *request)
+{
+	mmio_copy_64(reg, request);
 }
