@@ -127,7 +127,8 @@ struct mlx5_context {
 	unsigned int page_count, bfreg_count;
 	pthread_mutex_t uar_lock; /* protects the lists below, uncached and fw_caps */
 	LIST_HEAD(, mlx5_uar_page) uar_pages;
-	struct mlx5_bfreg_list dedicated, shared, of_threads;
+	struct mlx5_bfreg_list dedicated, shared, of_threads,
+		doorbells; /* uncached, for a program that asks for one */
 	struct mlx5_bfreg
 		uncached; /* for users that got no other register; only of pages made on demand */
 	bool uncached_used;
@@ -364,6 +365,10 @@ struct mlx5_bfreg *mlx5_bfreg_get_alone(struct mlx5_context *ctx);
  */
 struct mlx5_bfreg *mlx5_bfreg_get_for_thread(struct mlx5_context *ctx);
 void mlx5_bfreg_put_alone(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
+/* Return an uncached register for the exclusive use of the program. Only for a kernel that makes
+ * pages on demand. NULL with errno, which is logged. */
+struct mlx5_bfreg *mlx5_doorbell_get(struct mlx5_context *ctx);
+void mlx5_doorbell_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
 
 /* clock.c */
 void mlx5_clock_open(struct mlx5_context *ctx);
@@ -394,10 +399,6 @@ int mlx5_import_pd(struct ibv_pd *pd, uint32_t handle);
 void mlx5_unimport_pd(struct ibv_pd *pd);
 int mlx5_import_dm(struct verbs_dm *vdm, uint32_t handle);
 int mlx5_unimport_dm(struct verbs_dm *vdm);
-
-/* Make a page of registers. On failure log the cause and return NULL with errno. */
-struct mlx5_uar_page *mlx5_uar_page_new(struct mlx5_context *ctx, uint32_t type);
-void mlx5_uar_page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page);
 
 /* cq.c */
 int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);

@@ -12,8 +12,9 @@
 #include "providers/mlx5/mlx5.h"
 
 enum {
-	PER_UAR = 2,	   /* registers of a UAR that queue pairs use */
-	PER_UAR_INDEX = 4, /* registers of a UAR in the kernel's numbering */
+	PER_UAR = 2,	       /* registers of a UAR that queue pairs use */
+	PER_UAR_INDEX = 4,     /* registers of a UAR in the kernel's numbering */
+	DOORBELL_SIZE = 0x100, /* bytes between registers that take only doorbells */
 	MMAP_CMD_SHIFT = 8,
 };
 
@@ -337,16 +338,51 @@ static int dynamic_open(struct mlx5_context *ctx)
 
 /* ---- of a program */
 
-struct mlx5_uar_page *mlx5_uar_page_new(struct mlx5_context *ctx, uint32_t type)
+/* Add the registers of a new uncached page to the list. They take only doorbells, therefore no two
+ * of them are halves of one. */
+static void doorbells_grow(struct mlx5_context *ctx)
 {
-	struct mlx5_uar_page *page;
+	unsigned int count = ctx->uars_per_page * PER_UAR_INDEX;
+	struct mlx5_uar_page *page = page_new(ctx, MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC);
+
+	if (!page)
+		return;
+	page->bfregs = calloc(count, sizeof(*page->bfregs));
+	for (unsigned int n = page->bfregs ? count : 0; n-- > 0;) {
+		struct mlx5_bfreg *bfreg = &page->bfregs[n];
+		unsigned int uar = n / PER_UAR_INDEX;
+
+		*bfreg = (struct mlx5_bfreg){
+			.reg = page->base + uar * MLX5_UAR_SIZE + MLX5_BFREG_FIRST +
+			       n % PER_UAR_INDEX * DOORBELL_SIZE,
+			.index = page->page_id + uar,
+			.mmap_offset = page->mmap_offset,
+		};
+		SLIST_INSERT_HEAD(&ctx->doorbells, bfreg, entry);
+	}
+}
+
+struct mlx5_bfreg *mlx5_doorbell_get(struct mlx5_context *ctx)
+{
+	struct mlx5_bfreg *bfreg;
 
 	pthread_mutex_lock(&ctx->uar_lock);
-	page = page_new(ctx, type);
+	if (SLIST_EMPTY(&ctx->doorbells))
+		doorbells_grow(ctx);
+	bfreg = SLIST_FIRST(&ctx->doorbells);
+	if (bfreg)
+		SLIST_REMOVE_HEAD(&ctx->doorbells, entry);
 	pthread_mutex_unlock(&ctx->uar_lock);
-	if (!page)
+	if (!bfreg)
 		verbs_err(&ctx->vctx.context, "no page of doorbells: %s", strerror(errno));
-	return page;
+	return bfreg;
+}
+
+void mlx5_doorbell_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg)
+{
+	pthread_mutex_lock(&ctx->uar_lock);
+	SLIST_INSERT_HEAD(&ctx->doorbells, bfreg, entry);
+	pthread_mutex_unlock(&ctx->uar_lock);
 }
 
 static void page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page)
@@ -359,13 +395,6 @@ static void page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page)
 	free(page);
 }
 
-void mlx5_uar_page_free(struct mlx5_context *ctx, struct mlx5_uar_page *page)
-{
-	pthread_mutex_lock(&ctx->uar_lock);
-	page_free(ctx, page);
-	pthread_mutex_unlock(&ctx->uar_lock);
-}
-
 int mlx5_uar_open(struct mlx5_context *ctx)
 {
 	int r;
@@ -375,6 +404,7 @@ int mlx5_uar_open(struct mlx5_context *ctx)
 	SLIST_INIT(&ctx->dedicated);
 	SLIST_INIT(&ctx->shared);
 	SLIST_INIT(&ctx->of_threads);
+	SLIST_INIT(&ctx->doorbells);
 	ctx->cq_uar_page_id = -1;
 	if (!ctx->info.tot_bfregs)
 		return dynamic_open(ctx);

@@ -4,18 +4,16 @@
 
 /* ---- doorbells */
 
-/* @bfreg, @page: the one that is not NULL is freed; both are NULL for a page of the context */
+/* @bfreg, @doorbell: the register that is given back; both are NULL for a page of the context */
 struct devx_uar {
 	struct mlx5dv_devx_uar dv;
 	struct mlx5_context *ctx;
-	struct mlx5_bfreg *bfreg;
-	struct mlx5_uar_page *page;
+	struct mlx5_bfreg *bfreg, *doorbell;
 };
 
-static void uar_fill(struct devx_uar *uar, char *base, char *reg, uint32_t page_id,
-		     uint64_t mmap_offset)
+static void uar_fill(struct devx_uar *uar, char *reg, uint32_t page_id, uint64_t mmap_offset)
 {
-	uar->dv.base_addr = base;
+	uar->dv.base_addr = reg - (uintptr_t)reg % MLX5_UAR_SIZE;
 	uar->dv.reg_addr = reg;
 	uar->dv.page_id = page_id;
 	uar->dv.mmap_off = mmap_offset;
@@ -31,8 +29,7 @@ static int uar_share(struct devx_uar *uar)
 			  "mlx5dv_devx_alloc_uar: the kernel has no uncached page of doorbells");
 		return -EOPNOTSUPP;
 	}
-	uar_fill(uar, ctx->cq_uar, ctx->cq_uar + MLX5_BFREG_FIRST, ctx->cq_uar_page_id,
-		 ctx->cq_uar_offset);
+	uar_fill(uar, ctx->cq_uar + MLX5_BFREG_FIRST, ctx->cq_uar_page_id, ctx->cq_uar_offset);
 	return 0;
 }
 
@@ -43,11 +40,10 @@ static int uar_uncached(struct devx_uar *uar)
 			  "mlx5dv_devx_alloc_uar: the kernel has no uncached page of doorbells");
 		return -EOPNOTSUPP;
 	}
-	uar->page = mlx5_uar_page_new(uar->ctx, MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC);
-	if (!uar->page)
+	uar->doorbell = mlx5_doorbell_get(uar->ctx);
+	if (!uar->doorbell)
 		return -errno;
-	uar_fill(uar, uar->page->base, uar->page->base + MLX5_BFREG_FIRST, uar->page->page_id,
-		 uar->page->mmap_offset);
+	uar_fill(uar, uar->doorbell->reg, uar->doorbell->index, uar->doorbell->mmap_offset);
 	return 0;
 }
 
@@ -87,8 +83,7 @@ static int uar_blueflame(struct devx_uar *uar)
 		return r;
 	}
 	uar->bfreg = bfreg;
-	uar_fill(uar, bfreg->reg - (uintptr_t)bfreg->reg % MLX5_UAR_SIZE, bfreg->reg, page_id,
-		 bfreg->mmap_offset);
+	uar_fill(uar, bfreg->reg, page_id, bfreg->mmap_offset);
 	return 0;
 }
 
@@ -129,8 +124,8 @@ MLX5DV_EXPORT void mlx5dv_devx_free_uar(struct mlx5dv_devx_uar *dv)
 {
 	struct devx_uar *uar = (struct devx_uar *)dv;
 
-	if (uar->page)
-		mlx5_uar_page_free(uar->ctx, uar->page);
+	if (uar->doorbell)
+		mlx5_doorbell_put(uar->ctx, uar->doorbell);
 	if (uar->bfreg)
 		mlx5_bfreg_put_alone(uar->ctx, uar->bfreg);
 	free(uar);
