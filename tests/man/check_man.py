@@ -47,6 +47,9 @@ HEADERS = "".join(f"#include <{part}>\n" for part in PARTS)
 # Inlines for other inlines, no part of the interface.
 PRIVATE = {"rdma_seterrno", "rdma_wait_comp_"}
 
+# A struct, union or enum with its members: kind, name, members.
+DEFINITION = r"^(struct|union|enum) (\w+) \{(.*?)^\};\n"
+
 # Names of pages about a family of functions, none of which is called that.
 FAMILIES = {"ibv_wr_post", "ibv_create_flow_action", "ibv_modify_flow_action"}
 
@@ -77,6 +80,11 @@ class Context:
         return names
 
     @cached_property
+    def types(self):
+        """Name -> definition of each struct, union and enum of the public headers."""
+        return definitions(self.declarations)
+
+    @cached_property
     def exported(self):
         """Names in the public nodes of the libraries."""
         table = run(["nm", "-D", "--defined-only", *self.options.library]).stdout
@@ -103,8 +111,15 @@ def run(command, **options):
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False, **options)
 
 
+def definitions(text):
+    """Name -> words of each struct, union and enum that the text defines, without comments."""
+    text = re.sub(r"/\*.*?\*/|\b__extension__\b", "", text, flags=re.S)
+    found = re.findall(DEFINITION, text, re.S | re.M)
+    return {name: (kind, *re.findall(r"\w+|\S", body)) for kind, name, body in found}
+
+
 def check_symbols(context):
-    """Every function has one page; every page's function exists."""
+    """Every function has one page; every page's function or type exists."""
     real = (context.functions | context.exported) - PRIVATE
     owners = {}
     for page in context.pages:
@@ -115,7 +130,7 @@ def check_symbols(context):
     for name in sorted(real - owners.keys() - context.later.keys()):
         yield f"{name} has no page: add it to the NAME line of one in documentation/man"
     for name, pages in sorted(owners.items()):
-        if name not in real:
+        if name not in real and name not in context.types:
             yield f"{name} of {pages[0]} does not exist in the public headers or the libraries"
         if len(pages) > 1:
             yield f"{name} is in several pages: {', '.join(pages)}"
@@ -202,17 +217,22 @@ def page_references(context, page):
 
 
 def check_synopsis(context):
-    """The prototypes of a page are the header's, and each function of its NAME line is among them."""
+    """Prototypes and types of a page are the header's, and each name of its NAME line is among them."""
     # Macros that put more into the call than the caller wrote.
     prologue = HEADERS + "#undef ibv_reg_mr\n#undef ibv_reg_mr_iova\n"
     for page in context.pages:
         if page.section != "3":
             continue
         text = "".join(page.code("SYNOPSIS"))
-        result = context.compile("-fsyntax-only", "-Wall", "-Werror", source=prologue + text)
+        prototypes = re.sub(DEFINITION, "", text, flags=re.S | re.M)
+        result = context.compile("-fsyntax-only", "-Wall", "-Werror", source=prologue + prototypes)
         if result.returncode:
             yield f"{page}: SYNOPSIS differs from the header\n{result.stderr}"
-        for name in set(page.names) - FAMILIES:
+        told = definitions(text)
+        for name in sorted(told):
+            if told[name] != context.types.get(name):
+                yield f"{page}: {told[name][0]} {name} of SYNOPSIS is not the header's"
+        for name in set(page.names) - FAMILIES - told.keys():
             if not re.search(rf"\b{name}\(", text):
                 yield f"{page}: {name} is not in SYNOPSIS"
 

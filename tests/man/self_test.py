@@ -108,6 +108,9 @@ CASES = {
         (lambda c: c.edit("ibv_reg_mr.3", "size_t length, int access", "int length, int access"), "SYNOPSIS differs"),
         (lambda c: c.edit("ibv_poll_cq.3", "int num_entries", "long num_entries"), "SYNOPSIS differs"),
         (lambda c: c.edit("ibv_alloc_pd.3", r"^int ibv_dealloc_pd.*?\n", ""), "ibv_dealloc_pd is not in SYNOPSIS"),
+        (lambda c: c.edit("ibv_poll_cq.3", "uint32_t byte_len", "uint64_t byte_len"), "ibv_wc of SYNOPSIS is not the header's"),
+        (lambda c: c.edit("ibv_poll_cq.3", r"^\tuint32_t vendor_err;\n", ""), "ibv_wc of SYNOPSIS is not the header's"),
+        (lambda c: c.edit("ibv_poll_cq.3", r"^struct ibv_wc \{.*?^\};\n", ""), "ibv_wc is not in SYNOPSIS"),
     ],
     "examples": [
         (lambda c: c.edit("ibv_alloc_pd.3", r"= ibv_dealloc_pd\(pd\)", "= ibv_dealloc_pd(context)"), "does not compile"),
