@@ -8,6 +8,7 @@ any, 77 when the check cannot run here. A check is a function below: (context) -
 
 import argparse
 import errno
+import os
 import re
 import shutil
 import subprocess
@@ -345,7 +346,8 @@ def check_built(context):
     """The build made a page or link for each name and nothing else."""
     folder = context.options.build / "man"
     wanted = {f"man{section}/{name}.{section}" for name, section in context.names}
-    there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    files = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    there = files - {"index.db"}
     for name in sorted(wanted - there):
         yield f"{name} was not built"
     for name in sorted(there - wanted):
@@ -354,6 +356,23 @@ def check_built(context):
         target = re.match(r"\.so (\S+)\n", (folder / name).read_text())
         if target and not (folder / target[1]).exists():
             yield f"{name} links to {target[1]}, which does not exist"
+
+
+def check_index(context):
+    """man -k knows each name: MANPATH is all that it takes."""
+    if not shutil.which("apropos"):
+        print("apropos is not installed")
+        sys.exit(77)
+    environment = {"PATH": os.environ["PATH"], "LC_ALL": "C.UTF-8", "MANPATH": str(context.options.build / "man")}
+    result = run(["apropos", "--long", "."], env=environment)
+    told = set(re.findall(r"^([\w.-]+) \((\d)\) ", result.stdout, re.M))
+    if not told:
+        yield f"apropos finds nothing: {result.stderr.strip()}"
+        return
+    for name, section in sorted(context.names - told):
+        yield f"apropos does not find {name}({section})"
+    for name, section in sorted(told - context.names):
+        yield f"apropos finds {name}({section}), which no page has"
 
 
 def check_lint(context):

@@ -163,6 +163,11 @@ CASES = {
             "ibv_dealloc_pd.3 links to man3/older.3",
         ),
     ],
+    "index": [
+        (lambda c: (c.build / "man/index.db").unlink(), "apropos finds nothing"),
+        (lambda c: c.edit("ibv_alloc_pd.3", "^ibv_alloc_pd,", "ibv_alloc_pd, ibv_frobnicate,"), r"not find ibv_frobnicate\(3\)"),
+        (lambda c: c.edit("ibv_alloc_pd.3", "^ibv_alloc_pd, ", ""), r"finds ibv_alloc_pd\(3\), which no page has"),
+    ],
     "lint": [
         (lambda c: (c.build / "man/man3/ibv_poll_cq.3").write_text(".TH x 3\n.SH NAME\n.nosuchmacro\n"), "nosuchmacro"),
         (lambda c: shutil.rmtree(c.build / "man"), "no pages were built"),
