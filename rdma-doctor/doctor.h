@@ -164,6 +164,8 @@ void host_release(const struct doctor *d, char *release, size_t size);
 
 /* system.c: query the kernel. */
 void system_ask(struct rdma_system *ret_system);
+/* Return whether the network namespace of this process has the interface. */
+bool system_netdev_exists(const char *name);
 /* Open for reading and writing, and close. Return: 0 or -errno. */
 int system_node_open(const char *path);
 /* Check whether the library can protect registered memory during fork(). Return: 0 or -errno. */

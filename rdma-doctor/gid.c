@@ -46,8 +46,8 @@ static bool gid_is_version_2(const struct doctor_device *dev, const struct port 
 }
 
 /* Return whether the interface of the entry is in this namespace; true if it is unknown. */
-static bool gid_is_here(const struct doctor_device *dev, const struct port *port,
-			unsigned int index, struct gid_count *count)
+static bool gid_is_here(const struct doctor *d, const struct doctor_device *dev,
+			const struct port *port, unsigned int index, struct gid_count *count)
 {
 	struct port owner = {};
 	char path[64], text[64];
@@ -57,17 +57,18 @@ static bool gid_is_here(const struct doctor_device *dev, const struct port *port
 	    strlen(text) >= sizeof(owner.netdev) || strchr(text, '/'))
 		return true;
 	strcpy(owner.netdev, text);
-	if (port_netdev_here(&owner))
+	if (port_netdev_here(d, &owner))
 		return true;
 	if (!count->foreign[0])
 		strcpy(count->foreign, text);
 	return false;
 }
 
-static void gid_count_one(const struct doctor_device *dev, const struct port *port,
-			  unsigned int index, const struct in6_addr *gid, struct gid_count *count)
+static void gid_count_one(const struct doctor *d, const struct doctor_device *dev,
+			  const struct port *port, unsigned int index, const struct in6_addr *gid,
+			  struct gid_count *count)
 {
-	bool here = gid_is_here(dev, port, index, count);
+	bool here = gid_is_here(d, dev, port, index, count);
 	bool global = here && gid_is_global(gid);
 
 	count->filled++;
@@ -79,15 +80,15 @@ static void gid_count_one(const struct doctor_device *dev, const struct port *po
 		inet_ntop(AF_INET6, gid, count->best, sizeof(count->best));
 }
 
-static void gid_count_table(const struct doctor_device *dev, const struct port *port,
-			    struct gid_count *count)
+static void gid_count_table(const struct doctor *d, const struct doctor_device *dev,
+			    const struct port *port, struct gid_count *count)
 {
 	struct in6_addr gid;
 	bool there = true;
 
 	for (unsigned int i = 0; there && i < GIDS_LOOKED_AT; i++)
 		if (gid_read(dev, port->number, i, &gid, &there))
-			gid_count_one(dev, port, i, &gid, count);
+			gid_count_one(d, dev, port, i, &gid, count);
 }
 
 static void gid_judge_ethernet(const struct port *port, const struct gid_count *count,
@@ -155,7 +156,7 @@ void gid_check(struct doctor *d, struct doctor_device *dev, struct finding *f)
 
 		if (!port_read(dev, i, &port) || port.state != IBV_PORT_ACTIVE)
 			continue;
-		gid_count_table(dev, &port, &count);
+		gid_count_table(d, dev, &port, &count);
 		gid_judge(&port, &count, &one);
 		if (!seen || one.state < first.state)
 			first = one;

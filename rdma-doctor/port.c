@@ -95,21 +95,27 @@ int port_netdev_number(const struct port *port, const char *attribute, int base,
 	return sysfs_read_u64(AT_FDCWD, path, base, ret);
 }
 
-bool port_netdev_here(const struct port *port)
+/* Do not ask sysfs on a live machine: it shows the namespace of the process that mounted it, which
+ * a unit with PrivateNetwork= keeps. */
+bool port_netdev_here(const struct doctor *d, const struct port *port)
 {
 	char path[64];
 
+	if (!port->netdev[0])
+		return false;
+	if (d->live)
+		return system_netdev_exists(port->netdev);
 	snprintf(path, sizeof(path), "class/net/%s", port->netdev);
-	return port->netdev[0] && sysfs_exists(path);
+	return sysfs_exists(path);
 }
 
-static void port_down_ethernet(const struct port *port, struct finding *f)
+static void port_down_ethernet(const struct doctor *d, const struct port *port, struct finding *f)
 {
 	uint64_t flags, carrier;
 
 	if (!port->netdev[0]) {
 		finding_fix(f, "bring its network interface up: ip link set INTERFACE up");
-	} else if (!port_netdev_here(port)) {
+	} else if (!port_netdev_here(d, port)) {
 		finding_fail(f, ": its interface %s is not in this network namespace",
 			     port->netdev);
 		finding_fix(f, "ip link set %s up, in its own network namespace", port->netdev);
@@ -144,11 +150,12 @@ static void port_down_infiniband(const struct doctor_device *dev, const struct p
 	}
 }
 
-static void port_down(const struct doctor_device *dev, const struct port *port, struct finding *f)
+static void port_down(const struct doctor *d, const struct doctor_device *dev,
+		      const struct port *port, struct finding *f)
 {
 	finding_fail(f, "port %u is %s", port->number, port_state_name(port));
 	if (port->ethernet)
-		port_down_ethernet(port, f);
+		port_down_ethernet(d, port, f);
 	else
 		port_down_infiniband(dev, port, f);
 }
@@ -185,7 +192,7 @@ void port_check(struct doctor *d, struct doctor_device *dev, struct finding *f)
 			down = port;
 	}
 	if (count)
-		port_down(dev, &down, f);
+		port_down(d, dev, &down, f);
 	else
 		finding_unseen(f, "%s/class/infiniband/%s/ports has no port that can be read",
 			       sysfs_root(), dev->name);

@@ -29,6 +29,6 @@ int port_read_text(const struct doctor_device *dev, unsigned int number, const c
 /* "class/net/<port's interface>/<attribute>" as a number; -errno. */
 int port_netdev_number(const struct port *port, const char *attribute, int base, uint64_t *ret);
 /* Return whether the interface belongs to this network namespace. */
-bool port_netdev_here(const struct port *port);
+bool port_netdev_here(const struct doctor *d, const struct port *port);
 
 #endif

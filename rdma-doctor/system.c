@@ -2,6 +2,7 @@
 /* Queries of the running kernel other than reading files. */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <net/if.h>
 
 #include <rdma/rdma_netlink.h>
 
@@ -36,6 +37,11 @@ void system_ask(struct rdma_system *ret_system)
 		system.error = msg ? netlink_ask(sock, msg, system_answer, &system) : -ENOMEM;
 	}
 	*ret_system = system;
+}
+
+bool system_netdev_exists(const char *name)
+{
+	return if_nametoindex(name) != 0;
 }
 
 int system_node_open(const char *path)

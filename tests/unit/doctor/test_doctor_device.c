@@ -142,7 +142,7 @@ static void test_port_ethernet(void **state)
 	expect_failure("port", 18, "eth0 has no carrier", "ethtool eth0");
 	world_write("sys/class/net/eth0/flags", "0x1002\n");
 	expect_failure("port", 18, "eth0 is down", "ip link set eth0 up");
-	world_remove("sys/class/net/eth0");
+	world.netdev_elsewhere = true;
 	expect_failure("port", 18, "eth0 is not in this network namespace", "eth0 up, in its own");
 	world_remove(PORT "gid_attrs/ndevs/0");
 	expect_failure("port", 18, "port 1 is DOWN", "ip link set INTERFACE up");
@@ -200,6 +200,14 @@ static void test_gid_foreign(void **state)
 	world_write(PORT "gid_attrs/ndevs/1", "eth9\n");
 	expect_failure("gid", 19, "interface eth9 of another network namespace",
 		       "ip link set eth9 netns");
+}
+
+/* Sysfs was mounted in the namespace of the interface, and is kept in another one. */
+static void test_gid_foreign_in_sysfs(void **state)
+{
+	world.netdev_elsewhere = true;
+	expect_failure("gid", 19, "interface eth0 of another network namespace",
+		       "ip link set eth0 netns");
 }
 
 static void test_gid_version_1(void **state)
@@ -335,6 +343,7 @@ int main(void)
 		WORLD_TEST(test_port_no_carrier),
 		WORLD_TEST(test_gid),
 		WORLD_TEST(test_gid_foreign),
+		WORLD_TEST(test_gid_foreign_in_sysfs),
 		WORLD_TEST(test_gid_version_1),
 		WORLD_TEST(test_memlock),
 		WORLD_TEST(test_memlock_place),

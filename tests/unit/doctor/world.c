@@ -16,6 +16,11 @@ void system_ask(struct rdma_system *ret_system)
 	*ret_system = world.system;
 }
 
+bool system_netdev_exists(const char *name)
+{
+	return !world.netdev_elsewhere && !strcmp(name, "eth0");
+}
+
 int system_node_open(const char *path)
 {
 	return world.open_error;
