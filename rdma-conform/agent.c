@@ -51,6 +51,11 @@ struct event *log_done(struct agent_thread *t, int error)
 	return e;
 }
 
+void log_skip(struct agent_thread *t, enum skip why)
+{
+	log_event(t, EVENT_SKIP)->skip = why;
+}
+
 struct object *object_of(struct agent *agent, char kind, uint8_t number)
 {
 	const char *place = kind ? strchr(object_letters, kind) : NULL;
@@ -67,7 +72,7 @@ static struct object *object_check(struct agent_thread *t, struct object *o, boo
 		return o;
 	if (held)
 		pthread_rwlock_unlock(&o->lock);
-	log_event(t, EVENT_SKIP);
+	log_skip(t, !o || (held && there) ? SKIP_ABSENT : SKIP_BUSY);
 	return NULL;
 }
 
@@ -214,6 +219,7 @@ static void *thread_run(void *arg)
 		t->step = i;
 		step_functions[step->verb](t, step);
 	}
+	chain_leave_out(t);
 	return NULL;
 }
 

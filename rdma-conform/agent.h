@@ -136,6 +136,7 @@ void agent_forget(struct agent *agent);
 /* For the files of the agent alone. */
 int64_t now(void);
 struct event *log_event(struct agent_thread *t, enum event_kind kind);
+void log_skip(struct agent_thread *t, enum skip why);
 /* Record that the step returned @error, a positive errno; errors of functions that return NULL come
  * as errno. */
 struct event *log_done(struct agent_thread *t, int error);
@@ -171,5 +172,7 @@ int probe_cm_leave(struct agent *agent);
 /* Poll @cq once and record what came. Returns how many. */
 int cq_poll(struct agent_thread *t, struct cq *cq, int room);
 void async_read(struct agent_thread *t, int wait_ms);
+/* Leave out what waits for the rest of its list. */
+void chain_leave_out(struct agent_thread *t);
 
 #endif

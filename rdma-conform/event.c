@@ -6,6 +6,16 @@
 #include "rdma-conform/event.h"
 #include "rdma-conform/tag.h"
 
+const char *const skip_names[SKIP_COUNT] = {
+	[SKIP_ABSENT] = "the object is not there",
+	[SKIP_BUSY] = "the object is in use or there already",
+	[SKIP_PEER] = "the other side has no such queue pair",
+	[SKIP_REQUEST] = "what the request names is not there",
+	[SKIP_CHANNEL] = "the completion queue has no channel",
+	[SKIP_LIST] = "the list of the request was not posted",
+	[SKIP_OFFER] = "the device does not offer it",
+};
+
 static void print_done(FILE *to, const struct event *e, const struct program *program)
 {
 	const struct step *s = e->step < program->count ? &program->step[e->step] : NULL;
@@ -40,7 +50,7 @@ void event_print(FILE *to, const struct event *e, const struct program *program)
 		print_done(to, e, program);
 		break;
 	case EVENT_SKIP:
-		fputs("left out", to);
+		fprintf(to, "left out, %s", skip_names[e->skip]);
 		break;
 	case EVENT_WC:
 		fprintf(to, "completion #%u %s", (unsigned int)(e->wc.wr_id & 0xff),

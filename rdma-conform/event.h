@@ -11,10 +11,22 @@
 
 enum event_kind {
 	EVENT_DONE,  /* the step's call returned */
-	EVENT_SKIP,  /* the step could not be taken: an object is missing or in use */
+	EVENT_SKIP,  /* the step was left out */
 	EVENT_WC,    /* a completion was polled */
 	EVENT_RUN,   /* a run of bytes that a look saw */
 	EVENT_ASYNC, /* an asynchronous event was read */
+};
+
+/* Why a step was left out. */
+enum skip {
+	SKIP_ABSENT,  /* its object is not there */
+	SKIP_BUSY,    /* another thread holds its object, or the object is there already */
+	SKIP_PEER,    /* the other side has no such queue pair */
+	SKIP_REQUEST, /* memory, key, window or address of the request is not there */
+	SKIP_CHANNEL, /* the completion queue has no channel */
+	SKIP_LIST,    /* the rest of its list was never posted */
+	SKIP_OFFER,   /* the device does not offer it */
+	SKIP_COUNT,
 };
 
 enum run_kind {
@@ -34,6 +46,7 @@ struct event {
 			uint64_t error; /* positive errno */
 			uint64_t value[5];
 		} done;
+		enum skip skip;
 		struct {
 			uint64_t wr_id;
 			uint32_t status, opcode, flags, length, imm, qp_num, src_qp, vendor;
@@ -59,6 +72,8 @@ struct offer {
 	uint32_t atomics, windows, extended_cq, wr_api;
 	uint32_t uc, ud, srq, multicast, on_demand, ethernet, same_address;
 };
+
+extern const char *const skip_names[SKIP_COUNT];
 
 void event_print(FILE *to, const struct event *event, const struct program *program);
 

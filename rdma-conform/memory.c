@@ -105,7 +105,7 @@ static bool pieces_there(struct agent_thread *t, const struct step *step)
 {
 	for (unsigned int i = 0; i < step->pieces; i++)
 		if (!piece_memory(t->agent, &step->piece[i])) {
-			log_event(t, EVENT_SKIP);
+			log_skip(t, SKIP_ABSENT);
 			return false;
 		}
 	return true;
@@ -212,7 +212,7 @@ static _Atomic uint64_t *word_of(struct agent_thread *t, const struct step *step
 	piece.length = 8;
 	memory = step->pieces ? piece_memory(t->agent, &piece) : NULL;
 	if (!memory || piece.offset % 8) {
-		log_event(t, EVENT_SKIP);
+		log_skip(t, SKIP_ABSENT);
 		return NULL;
 	}
 	return memory;

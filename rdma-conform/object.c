@@ -121,7 +121,7 @@ void step_try(struct agent_thread *t, const struct step *step)
 	int r = probe_run(t->agent, step->probe);
 
 	if (r == EOPNOTSUPP || r == ENOSYS)
-		log_event(t, EVENT_SKIP);
+		log_skip(t, SKIP_OFFER);
 	else
 		log_done(t, r);
 }

@@ -122,7 +122,7 @@ void step_attach(struct agent_thread *t, const struct step *step)
 	if (!o)
 		return;
 	if (o->qp.attached == attach) {
-		log_event(t, EVENT_SKIP);
+		log_skip(t, attach ? SKIP_BUSY : SKIP_ABSENT);
 	} else {
 		r = attach ? ibv_attach_mcast(o->qp.qp, &multicast_group, 0)
 			   : ibv_detach_mcast(o->qp.qp, &multicast_group, 0);
@@ -217,7 +217,7 @@ void step_connect(struct agent_thread *t, const struct step *step)
 		return;
 	number = t->agent->other.qp[step->object].number;
 	if (!number) {
-		log_event(t, EVENT_SKIP);
+		log_skip(t, SKIP_PEER);
 		object_release(o);
 		return;
 	}

@@ -159,7 +159,7 @@ void step_arm(struct agent_thread *t, const struct step *step)
 	if (o->cq.channel)
 		log_done(t, ibv_req_notify_cq(o->cq.cq, HAS(step, SOLICITED)));
 	else
-		log_event(t, EVENT_SKIP);
+		log_skip(t, SKIP_CHANNEL);
 	object_release(o);
 }
 
@@ -177,7 +177,7 @@ void step_event(struct agent_thread *t, const struct step *step)
 	if (!o)
 		return;
 	if (!o->cq.channel) {
-		log_event(t, EVENT_SKIP);
+		log_skip(t, SKIP_CHANNEL);
 		object_release(o);
 		return;
 	}

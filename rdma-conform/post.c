@@ -316,7 +316,7 @@ static void post_repeated(struct agent_thread *t, struct qp *qp, const struct st
 	int r = 0;
 
 	if (!request_fill(t->agent, qp, step, &one.wr[0], one.sge[0])) {
-		log_event(t, EVENT_SKIP);
+		log_skip(t, SKIP_REQUEST);
 		return;
 	}
 	while (!r && accepted < step->n) {
@@ -333,6 +333,19 @@ static void post_repeated(struct agent_thread *t, struct qp *qp, const struct st
 	e->done.value[2] = 1;
 }
 
+void chain_leave_out(struct agent_thread *t)
+{
+	uint16_t at = t->step;
+
+	for (unsigned int i = 0; t->chain && i < t->chain->count; i++) {
+		t->step = t->chain->step[i];
+		log_skip(t, SKIP_LIST);
+	}
+	if (t->chain)
+		t->chain->count = 0;
+	t->step = at;
+}
+
 static void post_chained(struct agent_thread *t, struct qp *qp, const struct step *step)
 {
 	struct chain *chain = t->chain;
@@ -342,10 +355,10 @@ static void post_chained(struct agent_thread *t, struct qp *qp, const struct ste
 	if (!chain)
 		abort();
 	if (chain->qp != step->object)
-		chain->count = 0;
+		chain_leave_out(t);
 	chain->qp = step->object;
 	if (!request_fill(t->agent, qp, step, &chain->wr[chain->count], chain->sge[chain->count])) {
-		log_event(t, EVENT_SKIP);
+		log_skip(t, SKIP_REQUEST);
 		return;
 	}
 	chain->step[chain->count++] = t->step;
@@ -390,7 +403,7 @@ void step_recv(struct agent_thread *t, const struct step *step)
 	if (!o)
 		return;
 	if (!pieces_to_sges(t->agent, step, sge)) {
-		log_event(t, EVENT_SKIP);
+		log_skip(t, SKIP_REQUEST);
 		object_release(o);
 		return;
 	}

@@ -19,6 +19,7 @@ enum {
 	EXIT_BROKEN = 1,
 	EXIT_USAGE = 2,
 	EXIT_NO_DEVICE = 3,
+	EXIT_UNPROVEN = 4, /* report_doubt() */
 };
 
 #define SECOND 1000000000ll
@@ -254,6 +255,7 @@ static int run(const struct options *o, struct report *report)
 		if (o->events)
 			print_events(&trial);
 		check_trial(&check, &trial, report->wanted, report->exercised);
+		tally_add(&report->tally, &trial);
 		report->programs++;
 		note_findings(o, &world, report, &program, &check);
 		progress(o, report, &last);
@@ -263,7 +265,9 @@ static int run(const struct options *o, struct report *report)
 	world_stop(&world);
 	report->seconds = (double)(now() - start) / SECOND;
 	report_print(report);
-	return report_failures(report) ? EXIT_BROKEN : EXIT_KEPT;
+	if (report_failures(report))
+		return EXIT_BROKEN;
+	return report_doubt(report) ? EXIT_UNPROVEN : EXIT_KEPT;
 }
 
 static const char *parse_special(int letter)
@@ -360,6 +364,8 @@ int main(int argc, char **argv)
 		return usage_error(wrong);
 	report.format = options.json ? FORMAT_JSON : options.tap ? FORMAT_TAP : FORMAT_TEXT;
 	report.first_seed = options.seed;
+	report.some = options.rules;
+	report.replay = options.replay;
 	signal(SIGPIPE, SIG_IGN);
 	if (options.list) {
 		report_rules(stdout);

@@ -76,6 +76,26 @@ unsigned int report_failures(const struct report *report)
 	return count;
 }
 
+/* The rules about bytes that arrived: the others of memory hold where nothing moves, too. */
+static bool is_about_data(unsigned int number)
+{
+	return number <= 3 || number == 49;
+}
+
+const char *report_doubt(const struct report *r)
+{
+	const char *doubt = tally_doubt(&r->tally);
+	bool seen = r->replay;
+
+	if (!r->programs)
+		return "no program was run";
+	for (unsigned int i = 0; rule_at(i); i++)
+		seen |= r->exercised[i] && (r->some || is_about_data(rule_at(i)->number));
+	if (doubt || seen)
+		return doubt;
+	return r->some ? "no chosen rule was exercised" : "no rule about data was exercised";
+}
+
 char *text_of_program(const struct program *program)
 {
 	char *text = NULL;
@@ -122,6 +142,19 @@ static void finding_print(const struct finding *f)
 		       f->steps, f->percent, f->program, f->events ?: "");
 }
 
+static void tally_print(const struct tally *t, const char *prefix)
+{
+	printf("%ssteps: %" PRIu64 " taken, %" PRIu64 " left out, %" PRIu64 " refused\n", prefix,
+	       t->taken, t->left_out, t->refused);
+	for (unsigned int i = 0; i < SKIP_COUNT; i++)
+		if (t->skips[i])
+			printf("%sleft out, %s: %" PRIu64 " steps\n", prefix, skip_names[i],
+			       t->skips[i]);
+	for (const struct refusal *f = t->refusals; f->times; f++)
+		printf("%srefused, %s: %" PRIu64 " steps \"%s\"\n", prefix, strerror(f->error),
+		       f->times, verb_names[f->verb]);
+}
+
 static void text_print(const struct report *r)
 {
 	unsigned int never = 0;
@@ -135,11 +168,40 @@ static void text_print(const struct report *r)
 			printf("%s %u %s", never++ ? "," : "never exercised: rules",
 			       rule_at(i)->number, rule_at(i)->name);
 	printf("%s", never ? "\n" : "");
+	tally_print(&r->tally, "");
 	for (const struct left_out *l = generate_left_out(); *l->what; l++)
 		if (l->times)
 			printf("left out, because the device does not offer it: %s (%" PRIu64
 			       " times)\n",
 			       l->what, l->times);
+	if (report_doubt(r))
+		printf("this run proves nothing: %s\n", report_doubt(r));
+}
+
+static void json_tally(const struct tally *t)
+{
+	json_open("steps", '{');
+	json_number("taken", t->taken);
+	json_open("left_out", '[');
+	for (unsigned int i = 0; i < SKIP_COUNT; i++) {
+		if (!t->skips[i])
+			continue;
+		json_open(NULL, '{');
+		json_string("cause", skip_names[i]);
+		json_number("times", t->skips[i]);
+		json_close('}');
+	}
+	json_close(']');
+	json_open("refused", '[');
+	for (const struct refusal *f = t->refusals; f->times; f++) {
+		json_open(NULL, '{');
+		json_string("verb", verb_names[f->verb]);
+		json_number("errno", f->error);
+		json_number("times", f->times);
+		json_close('}');
+	}
+	json_close(']');
+	json_close('}');
 }
 
 static void json_print(const struct report *r)
@@ -149,6 +211,10 @@ static void json_print(const struct report *r)
 	json_string("device", r->offer.device);
 	json_number("first_seed", r->first_seed);
 	json_number("programs", r->programs);
+	json_bool("proves_nothing", report_doubt(r));
+	if (report_doubt(r))
+		json_string("why", report_doubt(r));
+	json_tally(&r->tally);
 	json_open("rules", '[');
 	for (unsigned int i = 0; rule_at(i); i++) {
 		json_open(NULL, '{');
@@ -201,7 +267,9 @@ static const struct finding *finding_of(const struct report *r, const struct rul
 
 static void tap_print(const struct report *r)
 {
-	printf("TAP version 13\n1..%u\n", rule_count());
+	const char *doubt = report_doubt(r);
+
+	printf("TAP version 13\n1..%u\n", rule_count() + 1);
 	for (unsigned int i = 0; rule_at(i); i++) {
 		const struct finding *f = finding_of(r, rule_at(i));
 
@@ -215,6 +283,10 @@ static void tap_print(const struct report *r)
 		if (f)
 			printf("# seed %" PRIu64 ": %s\n", f->seed, f->text);
 	}
+	printf("%sok %u - enough was exercised\n", doubt ? "not " : "", rule_count() + 1);
+	if (doubt)
+		printf("# this run proves nothing: %s\n", doubt);
+	tally_print(&r->tally, "# ");
 }
 
 void report_print(const struct report *r)

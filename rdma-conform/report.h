@@ -3,6 +3,7 @@
 #ifndef RDMA_CONFORM_REPORT_H
 #define RDMA_CONFORM_REPORT_H
 
+#include "rdma-conform/tally.h"
 #include "rdma-conform/world.h"
 
 enum format {
@@ -28,6 +29,8 @@ struct report {
 	double seconds;
 	uint64_t *exercised; /* by place in the table of rules */
 	bool *wanted;
+	bool some, replay; /* not all rules are wanted; the program is a given one */
+	struct tally tally;
 	struct finding findings[128];
 	unsigned int finding_count;
 };
@@ -41,6 +44,8 @@ const char *known_reason(const char *device, const struct rule *rule);
 void report_print(const struct report *report);
 /* Findings that are not known deviations. */
 unsigned int report_failures(const struct report *report);
+/* Why a run without a failure proves nothing, or NULL. */
+const char *report_doubt(const struct report *report);
 void report_rules(FILE *to);
 char *text_of_program(const struct program *program);
 char *text_of_events(const struct trial *trial);

@@ -58,4 +58,5 @@ def main():
             sys.exit("the schema allows a spoiled report")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+"""A device that refuses what every program needs does not pass: each report tells that the run proves nothing, and why.
+
+usage: refusing.py SCHEMA PROGRAM
+"""
+import errno
+import json
+import os
+import subprocess
+import sys
+
+from schema import wrong
+
+UNPROVEN = 4
+# The fault of the device, the verb that it refuses, the errno, and other options.
+DEVICES = [("create_qp=1+:ENOMEM", "qp", errno.ENOMEM, ()), ("create_cq=1+:ENOMEM", "cq", errno.ENOMEM, ()),
+           ("reg_mr=1+:ENOMEM", "region", errno.ENOMEM, ("--rules", "1,2,3")), ("post_send=1+:EINVAL", "post", errno.EINVAL, ()),
+           ("post_send=1+:EINVAL", "post", errno.EINVAL, ("--rules", "1,2,3"))]
+
+
+def run(program, faults, *options):
+    """Return the exit code and the standard output."""
+    done = subprocess.run([program, "--device", os.environ["RT_DEVICE"], "--quiet", "--patience", "1", "--programs", "2", *options],
+                          env=dict(os.environ, UROCE_FAULTS=faults), stdout=subprocess.PIPE, text=True)
+    return done.returncode, done.stdout
+
+
+def check(what, right, seen):
+    if not right:
+        sys.exit(f"{what}:\n{seen[:3000]}")
+
+
+def check_device(schema, program, faults, verb, error, options):
+    code, output = run(program, faults, "--json", *options)
+    check(f"{faults}: exit code {code}", code == UNPROVEN, output)
+    report = json.loads(output)
+    check(f"{faults}: {wrong(report, schema)}", not wrong(report, schema), output)
+    check(f"{faults}: proves_nothing is wrong", report["proves_nothing"] and report["why"], output)
+    check(f"{faults}: no refused {verb} is counted",
+          any(r["verb"] == verb and r["errno"] == error for r in report["steps"]["refused"]), output)
+
+
+def main():
+    schema = json.load(open(sys.argv[1], encoding="utf-8"))
+    program = sys.argv[2]
+    for device in DEVICES:
+        check_device(schema, program, *device)
+    code, output = run(program, DEVICES[0][0])
+    check(f"text: exit code {code}", code == UNPROVEN, output)
+    check("text", "this run proves nothing: most steps were left out or refused" in output
+          and "left out, the object is not there: " in output and "refused, Cannot allocate memory: " in output, output)
+    code, output = run(program, DEVICES[0][0], "--tap")
+    check(f"TAP: exit code {code}", code == UNPROVEN, output)
+    check("TAP", "not ok 99 - enough was exercised\n# this run proves nothing: " in output and "# steps: " in output, output)
+    code, output = run(program, "", "--json", "--programs", "10")
+    check(f"a right device: exit code {code}", code == 0 and not json.loads(output)["proves_nothing"], output)
+
+
+main()
