@@ -126,23 +126,28 @@ static bool rule_named(const struct rule *rule, const char *name)
 	return !strcmp(name, number) || !strcmp(name, rule->name);
 }
 
-/* Mark the rules of @list, which is cut into pieces. */
-static const char *rules_choose(struct report *report, char *list)
+static bool rule_choose(struct report *report, const char *name)
 {
-	char *name;
+	bool found = false;
+
+	for (unsigned int i = 0; rule_at(i); i++)
+		if (rule_named(rule_at(i), name))
+			report->wanted[i] = found = true;
+	return found;
+}
+
+/* Mark the rules of @list, or all of them without a list. */
+static const char *rules_choose(struct report *report, const char *list)
+{
+	char *copy = list ? strdup(list) : NULL, *rest = copy, *name;
+	bool known = true;
 
 	for (unsigned int i = 0; rule_at(i); i++)
 		report->wanted[i] = !list;
-	while (list && (name = strsep(&list, ","))) {
-		bool found = false;
-
-		for (unsigned int i = 0; rule_at(i); i++)
-			if (rule_named(rule_at(i), name))
-				report->wanted[i] = found = true;
-		if (!found)
-			return "--rules: there is no such rule; see --list";
-	}
-	return NULL;
+	while ((name = strsep(&rest, ",")))
+		known &= rule_choose(report, name);
+	free(copy);
+	return known ? NULL : "--rules: there is no such rule; see --list";
 }
 
 static void progress(const struct options *o, const struct report *r, int64_t *last)
@@ -359,7 +364,7 @@ int main(int argc, char **argv)
 	if (!report.exercised || !report.wanted)
 		return EXIT_NO_DEVICE;
 	if (!wrong)
-		wrong = rules_choose(&report, options.rules ? strdup(options.rules) : NULL);
+		wrong = rules_choose(&report, options.rules);
 	if (wrong)
 		return usage_error(wrong);
 	report.format = options.json ? FORMAT_JSON : options.tap ? FORMAT_TAP : FORMAT_TEXT;
