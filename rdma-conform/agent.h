@@ -43,6 +43,7 @@ struct qp {
 	uint32_t psn;
 	_Atomic int sending, receiving; /* completions to come */
 	_Atomic bool ended;		/* in error: what is posted is flushed */
+	_Atomic bool posted;		/* it has accepted a request or a receive */
 };
 
 struct object {

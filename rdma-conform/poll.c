@@ -94,6 +94,19 @@ int cq_poll(struct agent_thread *t, struct cq *cq, int room)
 	return n;
 }
 
+/* Nothing completes as long as no queue pair of completion queue @number has accepted anything. */
+static bool may_come(struct agent *agent, uint8_t number)
+{
+	for (unsigned int i = 0; i < OBJECTS; i++) {
+		struct qp *qp = qp_by_number(agent, i);
+
+		if (qp && (qp->send_cq == number || qp->recv_cq == number) &&
+		    (qp->posted || qp->srq != NO_OBJECT))
+			return true;
+	}
+	return false;
+}
+
 /* Poll until @n completions came, or for @x microseconds if that is given. */
 void step_poll(struct agent_thread *t, const struct step *step)
 {
@@ -108,7 +121,8 @@ void step_poll(struct agent_thread *t, const struct step *step)
 	do {
 		n = cq_poll(t, &o->cq, step->n - count);
 		count += n > 0 ? n : 0;
-	} while (n >= 0 && count < step->n && (now() < end || n));
+	} while (n >= 0 && count < step->n && (now() < end || n) &&
+		 (step->x || may_come(t->agent, step->object)));
 	e = log_done(t, n < 0 ? EIO : 0);
 	e->done.value[0] = count;
 	object_release(o);

@@ -295,6 +295,8 @@ static void chain_post(struct agent_thread *t, struct qp *qp)
 
 		if (refused)
 			unexpect(t->agent, qp, &steps[chain->step[i]]);
+		else
+			qp->posted = true;
 		t->step = chain->step[i];
 		e = log_done(t, refused ? r : 0);
 		e->done.value[0] = !refused;
@@ -327,6 +329,7 @@ static void post_repeated(struct agent_thread *t, struct qp *qp, const struct st
 		else
 			accepted++;
 	}
+	qp->posted |= accepted;
 	e = log_done(t, r);
 	e->done.value[0] = accepted;
 	e->done.value[1] = bad;
@@ -417,6 +420,8 @@ void step_recv(struct agent_thread *t, const struct step *step)
 			o->qp.receiving--;
 		accepted += !r;
 	}
+	if (step->kind == 'q')
+		o->qp.posted |= accepted;
 	log_done(t, r)->done.value[0] = accepted;
 	object_release(o);
 }
