@@ -117,17 +117,20 @@ struct disc_driver {
 	bool named; /* named by the environment: may be in the dynamic linker's folders, too */
 	STAILQ_HEAD(, disc_match) matches;
 	const struct verbs_provider *provider; /* once loaded */
-	int load_error; /* -errno of a failed load, which is tried and logged once */
+	/* -errno of a failed load, which is tried and logged once; no error of disc_is_lack() */
+	int load_error;
 };
 STAILQ_HEAD(disc_driver_list, disc_driver);
 
+/* Return whether memory or descriptors were lacking, therefore a later try may succeed. */
+bool disc_is_lack(int r);
 /*
  * Parse the text of one file. Log unknown lines with file and line, and use the others. -EINVAL: no
  * driver line.
  */
 int disc_driver_parse(const char *file, const char *text, struct disc_driver **ret_driver);
 /* Return all *.driver files of the configuration folder by name, then those of the vendor folder.
- * They are read once. */
+ * They are read once, unless something was lacking: disc_is_lack(). */
 const struct disc_driver_list *disc_driver_files(void);
 /* Return <name>.driver, which is read once. NULL: there is none. */
 struct disc_driver *disc_driver_file(const char *name);

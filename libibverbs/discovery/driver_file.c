@@ -14,11 +14,16 @@ static struct {
 	pthread_mutex_t lock; /* protects the list while it grows; entries are never removed */
 	struct disc_driver_list drivers;
 	bool complete;
-	bool lacked_memory; /* while the files were read: read them again */
+	int lacking; /* -errno of a lack while the files were read: read them again; or 0 */
 } files = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.drivers = STAILQ_HEAD_INITIALIZER(files.drivers),
 };
+
+bool disc_is_lack(int r)
+{
+	return r == -ENOMEM || r == -EMFILE || r == -ENFILE || r == -EINTR;
+}
 
 void disc_driver_free(struct disc_driver *driver)
 {
@@ -211,8 +216,8 @@ static void file_complain(const char *folder, const char *file, int error)
 		   strerror(-error));
 }
 
-/* Return the length of the text; -ENOENT: the folder has no such file. Other errors are logged
- * here. */
+/* Return the length of the text; -ENOENT: the folder has no such file; or an error of
+ * disc_is_lack(). Other errors are logged here. */
 static int file_read(const char *folder, const char *file, char *text)
 {
 	_cleanup_free_ char *path = NULL;
@@ -225,7 +230,7 @@ static int file_read(const char *folder, const char *file, char *text)
 	r = file_read_text(AT_FDCWD, path, text, FILE_SIZE_MAX + 1);
 	if (r == FILE_SIZE_MAX)
 		r = -EFBIG;
-	if (r >= 0 || r == -ENOENT)
+	if (r >= 0 || r == -ENOENT || disc_is_lack(r))
 		return r;
 	file_complain(folder, file, r);
 	return -EINVAL;
@@ -281,9 +286,9 @@ static struct disc_driver *file_add(const char *file, bool must_exist)
 	if (r == -ENOENT)
 		return NULL;
 	if (r < 0)
-		driver = r == -ENOMEM ? NULL : driver_refused(file);
+		driver = disc_is_lack(r) ? NULL : driver_refused(file);
 	if (!driver)
-		files.lacked_memory = true;
+		files.lacking = disc_is_lack(r) ? r : -ENOMEM;
 	else
 		STAILQ_INSERT_TAIL(&files.drivers, driver, entry);
 	return driver;
@@ -319,8 +324,9 @@ static void files_read(void)
 	int r = folder_read(paths->config);
 	int v = paths->vendor ? folder_read(paths->vendor) : -ENOENT;
 
-	files.lacked_memory |= r == -ENOMEM || v == -ENOMEM;
-	if (r < 0 && v < 0 && !files.lacked_memory)
+	if (disc_is_lack(r) || disc_is_lack(v))
+		files.lacking = disc_is_lack(r) ? r : v;
+	if (r < 0 && v < 0 && !files.lacking)
 		log_notice("libibverbs: Warning: couldn't open config directory '%s': %s; it says "
 			   "which provider serves which device: install the providers' package\n",
 			   paths->config, strerror(-r));
@@ -339,16 +345,17 @@ const struct disc_driver_list *disc_driver_files(void)
 {
 	pthread_mutex_lock(&files.lock);
 	if (!files.complete) {
-		files.lacked_memory = false;
+		files.lacking = 0;
 		if (disc_linked_only())
 			linked_read();
 		else
 			files_read();
-		files.complete = !disc_linked_only() && !files.lacked_memory;
-		if (files.lacked_memory)
-			log_err("no memory for the files in '%s': some devices have no provider now; "
-				"the next list of devices reads the files again",
-				disc_paths()->config);
+		files.complete = !disc_linked_only() && !files.lacking;
+		if (files.lacking)
+			log_notice("libibverbs: Warning: couldn't read the config files in '%s' "
+				   "now: %s: some devices have no provider; the next list of "
+				   "devices reads the files again\n",
+				   disc_paths()->config, strerror(-files.lacking));
 	}
 	pthread_mutex_unlock(&files.lock);
 	return &files.drivers;

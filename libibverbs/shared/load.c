@@ -87,6 +87,25 @@ static int entry_check(const struct verbs_provider_entry *entry, const char *pat
 	return 0;
 }
 
+/* Only the text of dlerror() names the cause. */
+static int open_refused(const char *path, const char *text)
+{
+	static const int lacks[] = { ENOMEM, EMFILE, ENFILE };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(lacks); i++) {
+		if (!strstr(text, strerror(lacks[i])))
+			continue;
+		log_notice("libibverbs: Warning: couldn't load driver '%s' now: %s: the next list "
+			   "of devices tries again\n",
+			   path, text);
+		return -lacks[i];
+	}
+	log_notice("libibverbs: Warning: couldn't load driver '%s': %s: reinstall the "
+		   "providers' package\n",
+		   path, text);
+	return -ELIBBAD;
+}
+
 static int library_open(const char *path, const struct verbs_provider **ret_provider)
 {
 	const struct verbs_provider_entry *entry;
@@ -98,12 +117,8 @@ static int library_open(const char *path, const struct verbs_provider **ret_prov
 		explain_missing(path);
 		return -ENOENT;
 	}
-	if (!handle) {
-		log_notice("libibverbs: Warning: couldn't load driver '%s': %s: reinstall the "
-			   "providers' package\n",
-			   path, dlerror());
-		return -ELIBBAD;
-	}
+	if (!handle)
+		return open_refused(path, dlerror());
 	entry = dlsym(handle, "verbs_provider_entry");
 	if (!entry) {
 		log_notice("libibverbs: Warning: couldn't load driver '%s': it is no provider of "
@@ -131,12 +146,14 @@ bool disc_load_exists(const struct disc_driver *driver)
 int disc_load(struct disc_driver *driver, const struct verbs_provider **ret_provider)
 {
 	_cleanup_free_ char *path = NULL;
+	int r = driver->load_error;
 
-	if (!driver->provider && !driver->load_error) {
+	if (!driver->provider && !r) {
 		path = library_path(driver);
-		driver->load_error = path ? library_open(path, &driver->provider) : -ENOMEM;
+		r = path ? library_open(path, &driver->provider) : -ENOMEM;
+		driver->load_error = disc_is_lack(r) ? 0 : r;
 	}
 	if (driver->provider)
 		*ret_provider = driver->provider;
-	return driver->load_error;
+	return r;
 }

@@ -127,18 +127,30 @@ static void test_no_driver_line(void **state)
 	free(said);
 }
 
-static unsigned int reads;
+/* --- a folder with one file, both of which cannot be read at first --- */
+
+static int folder_error, file_error;
+static unsigned int reads; /* of folders */
 
 typedef int filter_fn(const struct dirent *);
 typedef int compare_fn(const struct dirent **, const struct dirent **);
 
-static int no_folder(struct dirent ***ret_entries)
+static int folder_list(struct dirent ***ret_entries)
 {
-	errno = ENOMEM;
-	if (!reads++)
-		return -1;
-	*ret_entries = NULL;
-	return 0;
+	struct dirent **entries = malloc(sizeof(*entries));
+
+	reads++;
+	assert_non_null(entries);
+	entries[0] = calloc(1, sizeof(**entries));
+	assert_non_null(entries[0]);
+	strcpy(entries[0]->d_name, "late.driver");
+	*ret_entries = entries;
+	if (!folder_error)
+		return 1;
+	free(entries[0]);
+	free(entries);
+	errno = folder_error;
+	return -1;
 }
 
 int __wrap_scandir(const char *folder, struct dirent ***ret_entries, filter_fn *filter,
@@ -146,7 +158,7 @@ int __wrap_scandir(const char *folder, struct dirent ***ret_entries, filter_fn *
 int __wrap_scandir(const char *folder, struct dirent ***ret_entries, filter_fn *filter,
 		   compare_fn *compare)
 {
-	return no_folder(ret_entries);
+	return folder_list(ret_entries);
 }
 
 /* The name of the same function with file offsets of 64 bits. */
@@ -155,26 +167,55 @@ int __wrap_scandir64(const char *folder, struct dirent ***ret_entries, filter_fn
 int __wrap_scandir64(const char *folder, struct dirent ***ret_entries, filter_fn *filter,
 		     compare_fn *compare)
 {
-	return no_folder(ret_entries);
+	return folder_list(ret_entries);
 }
 
-/* A list of devices that lacked memory does not leave the process without providers. */
-static void test_no_memory_at_first(void **state)
+int __wrap_file_read_text(int dirfd, const char *path, char *buf, size_t size);
+int __wrap_file_read_text(int dirfd, const char *path, char *buf, size_t size)
 {
-	unsigned int folders = disc_paths()->vendor ? 2 : 1;
+	if (file_error)
+		return -file_error;
+	return snprintf(buf, size, "driver late\n");
+}
+
+static void lacks(int of_folder, int of_file)
+{
+	int error = of_folder ?: of_file;
 	struct capture c;
 	char *said;
 
+	folder_error = of_folder;
+	file_error = of_file;
 	capture_begin(&c);
-	disc_driver_files();
+	assert_true(STAILQ_EMPTY(disc_driver_files()));
+	if (of_file)
+		assert_null(disc_driver_file("late"));
 	said = capture_end(&c);
-	assert_int_equal(reads, folders);
-	assert_null(strstr(said, "config directory"));
+	assert_ptr_equal(strchr(said, '\n'), said + strlen(said) - 1);
+	assert_contains(said, strerror(error));
+	assert_contains(said, "again");
 	free(said);
-	disc_driver_files();
-	assert_int_equal(reads, 2 * folders);
-	disc_driver_files();
-	assert_int_equal(reads, 2 * folders);
+}
+
+/* A list of devices that lacked something does not leave the process without providers. */
+static void test_lacks_at_first(void **state)
+{
+	static const int errors[] = { ENOMEM, EMFILE, ENFILE, EINTR };
+	struct disc_driver *driver;
+	unsigned int before;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(errors); i++) {
+		lacks(errors[i], 0);
+		lacks(0, errors[i]);
+	}
+	folder_error = file_error = 0;
+	driver = STAILQ_FIRST(disc_driver_files());
+	assert_non_null(driver);
+	assert_string_equal(driver->name, "late");
+	assert_int_equal(driver->load_error, 0);
+	before = reads;
+	assert_ptr_equal(STAILQ_FIRST(disc_driver_files()), driver);
+	assert_int_equal(reads, before);
 }
 
 int main(void)
@@ -182,7 +223,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_lines),      cmocka_unit_test(test_older_package),
 		cmocka_unit_test(test_absolute_path),  cmocka_unit_test(test_bad_lines),
-		cmocka_unit_test(test_no_driver_line), cmocka_unit_test(test_no_memory_at_first),
+		cmocka_unit_test(test_no_driver_line), cmocka_unit_test(test_lacks_at_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

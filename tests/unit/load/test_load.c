@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <sys/resource.h>
+
 #include "tests/unit/unit.h"
 
 #include "libibverbs/discovery/discovery.h"
@@ -103,6 +105,31 @@ static void test_no_library(void **state)
 	REFUSED("text", -ELIBBAD, "libtext-rdmav101.so", "reinstall");
 }
 
+/* A process without free descriptors gets the provider once it has one. */
+static void test_no_descriptor_at_first(void **state)
+{
+	struct disc_driver driver = { .name = (char *)"late" };
+	const struct verbs_provider *provider = NULL;
+	struct rlimit limit, none;
+	struct capture c;
+	char *said;
+	int r;
+
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	none = (struct rlimit){ .rlim_cur = 0, .rlim_max = limit.rlim_max };
+	capture_begin(&c);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	r = disc_load(&driver, &provider);
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	said = capture_end(&c);
+	assert_int_equal(r, -EMFILE);
+	assert_contains(said, "tries again");
+	free(said);
+	assert_int_equal(load(&driver, &provider, &said), 0);
+	assert_string_equal(said, "");
+	free(said);
+}
+
 static void test_missing(void **state)
 {
 	struct disc_driver driver = { .name = (char *)"missing" };
@@ -129,6 +156,7 @@ int main(void)
 		cmocka_unit_test(test_no_entry),
 		cmocka_unit_test(test_undefined_symbol),
 		cmocka_unit_test(test_no_library),
+		cmocka_unit_test(test_no_descriptor_at_first),
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_other_release),
 	};
