@@ -106,6 +106,16 @@ static int disconnected(struct rs_socket *s)
 	return 0;
 }
 
+/*
+ * Return whether the event ends the connection. A peer that ends before it gets the last message of
+ * the handshake rejects a connection that is made on this side.
+ */
+static bool is_end(const struct rs_socket *s, const struct rdma_cm_event *event)
+{
+	return event->event == RDMA_CM_EVENT_DISCONNECTED ||
+	       (event->event == RDMA_CM_EVENT_REJECTED && s->state == RS_CONNECTED);
+}
+
 static int event_apply(struct rs_socket *s, const struct rdma_cm_event *event)
 {
 	switch (event->event) {
@@ -119,8 +129,6 @@ static int event_apply(struct rs_socket *s, const struct rdma_cm_event *event)
 		if (s->state == RS_FAILED) /* this side ended it meanwhile */
 			rdma_disconnect(s->id);
 		return 0;
-	case RDMA_CM_EVENT_DISCONNECTED:
-		return disconnected(s);
 	case RDMA_CM_EVENT_TIMEWAIT_EXIT:
 	case RDMA_CM_EVENT_ADDR_CHANGE:
 		return 0;
@@ -129,14 +137,17 @@ static int event_apply(struct rs_socket *s, const struct rdma_cm_event *event)
 	}
 }
 
-/* Handle an event. Data that arrived before a disconnect is taken first. */
+/* Handle an event. Data that arrived before the end of the connection is taken first. */
 static void event_handle(struct rs_socket *s, struct rdma_cm_event *event)
 {
 	int r;
 
-	if (event->event == RDMA_CM_EVENT_DISCONNECTED)
+	if (is_end(s, event)) {
 		rs_completions_take(s);
-	r = event_apply(s, event);
+		r = disconnected(s);
+	} else {
+		r = event_apply(s, event);
+	}
 	if (r < 0) {
 		rs_err(s, "%s: %s", rdma_event_str(event->event), strerror(-r));
 		rs_socket_fail(s, -r);

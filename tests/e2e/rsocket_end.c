@@ -364,6 +364,37 @@ static void unanswered_after_end(void)
 	CHECK_OK(rclose(fd));
 }
 
+static void unready_server(int socket, int unused)
+{
+	uint16_t port;
+	int listening = rt_rs_listener(&port);
+
+	rt_tell(socket, port);
+	rt_hear(socket);
+	CHECK(listening >= 0);
+}
+
+/*
+ * The peer exits before it learns that its answer has arrived: the ready message, which follows the
+ * request, is lost. This side is connected, therefore its calls do not report a refused connect.
+ */
+static void exited_unready_peer(void)
+{
+	struct rt_child child = rt_child_start(unready_server, 0);
+	char byte;
+	int fd;
+
+	CHECK_OK(setenv("UROCE_FAULTS", "drop=2+:0x64", 1)); /* datagrams */
+	fd = rt_rs_client(rt_hear(child.socket));
+	rt_tell(child.socket, 1);
+	CHECK_INT(rrecv(fd, &byte, 1, 0), -1);
+	CHECK_INT(errno, ECONNRESET);
+	expect_end(fd);
+	expect_no_send(fd);
+	CHECK_OK(rclose(fd));
+	rt_child_finish(&child);
+}
+
 /* As with the kernel: the streams of a process that exits end in order. */
 static void exited_peer(void)
 {
@@ -650,6 +681,7 @@ static const struct rt_case cases[] = {
 	{ "unanswered_receive", unanswered_receive },
 	{ "unanswered_poll", unanswered_poll },
 	{ "unanswered_after_end", unanswered_after_end },
+	{ "exited_unready_peer", exited_unready_peer },
 	{ "exited_peer", exited_peer },
 	{ "closed_when_full", closed_when_full },
 	{ "shut_down_by_thread", shut_down_by_thread },
