@@ -153,6 +153,8 @@ static void tally_print(const struct tally *t, const char *prefix)
 	for (const struct refusal *f = t->refusals; f->times; f++)
 		printf("%srefused, %s: %" PRIu64 " steps \"%s\"\n", prefix, strerror(f->error),
 		       f->times, verb_names[f->verb]);
+	if (t->unlisted)
+		printf("%srefused, for other causes: %" PRIu64 " steps\n", prefix, t->unlisted);
 }
 
 static void text_print(const struct report *r)

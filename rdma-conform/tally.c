@@ -3,15 +3,19 @@
 
 static void refusal_add(struct tally *t, uint8_t verb, uint16_t error)
 {
-	unsigned int i = 0;
+	struct refusal *r = t->refusals;
 
-	while (i + 2 < REFUSALS && t->refusals[i].times &&
-	       (t->refusals[i].verb != verb || t->refusals[i].error != error))
-		i++;
-	t->refusals[i].verb = verb;
-	t->refusals[i].error = error;
-	t->refusals[i].times++;
 	t->refused++;
+	while (r->times && (r->verb != verb || r->error != error))
+		r++;
+	/* The last entry stays empty. */
+	if (r == &t->refusals[REFUSALS - 1]) {
+		t->unlisted++;
+		return;
+	}
+	r->verb = verb;
+	r->error = error;
+	r->times++;
 }
 
 static void done_add(struct tally *t, const struct step *step, const struct event *e)
@@ -41,7 +45,6 @@ void tally_add(struct tally *tally, const struct trial *trial)
 {
 	for (unsigned int i = 0; i < trial->count; i++) {
 		const struct event *e = &trial->events[i];
-
 		const struct step *step = &trial->program->step[e->step];
 
 		if (e->step >= trial->program->count || !asks_device(step))

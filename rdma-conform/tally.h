@@ -15,6 +15,7 @@ struct refusal {
 
 struct tally {
 	uint64_t taken, left_out, refused;
+	uint64_t unlisted; /* refused, for which @refusals has no room */
 	uint64_t requests, accepted; /* posts to send queues */
 	uint64_t skips[SKIP_COUNT];
 	struct refusal refusals[REFUSALS]; /* up to the first with no times */
