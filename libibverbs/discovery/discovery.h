@@ -122,7 +122,8 @@ struct disc_driver {
 };
 STAILQ_HEAD(disc_driver_list, disc_driver);
 
-/* Return whether memory or descriptors were lacking, therefore a later try may succeed. */
+/* Return whether a later try may succeed, because memory or descriptors were lacking or a signal
+ * interrupted the call. */
 bool disc_is_lack(int r);
 /*
  * Parse the text of one file. Log unknown lines with file and line, and use the others. -EINVAL: no

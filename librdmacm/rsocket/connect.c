@@ -196,8 +196,9 @@ static bool is_bindable(struct rs_socket *s, const struct sockaddr *addr, sockle
 }
 
 /*
- * The event that reports the cause may wait behind the completion. It may also come later, but a
- * process of this host that does not answer has ended. Another host may have vanished.
+ * The event that reports the cause may wait behind the completion. It may also come later. A
+ * process of this host that does not answer has ended or is stopped. Another host may have
+ * vanished.
  */
 void rs_silence_settle(struct rs_socket *s)
 {
