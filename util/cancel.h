@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * pthread_cancel() ends a thread in the next system call that allows it, and the locks it holds
- *stay taken. So it waits while a lock is held in which there are system calls:
+ * pthread_cancel() ends a thread in the next system call that allows it, and the locks that it
+ * holds stay locked. Therefore forbid cancellation while holding a lock under which system calls
+ * are made:
  *
- *	_cleanup_cancel_ int cancel = cancel_off();
+ * 	_cleanup_cancel_ int cancel = cancel_off();
  */
 #ifndef UTIL_CANCEL_H
 #define UTIL_CANCEL_H

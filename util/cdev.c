@@ -28,7 +28,10 @@ static int cdev_open_path(const char *path, dev_t number)
 	return take_fd(&fd);
 }
 
-/* The kernel's 64-bit device number: minor in bits 0-7 and 20-43, major in between and above. */
+/*
+ * Decode the kernel's 64-bit device number: the minor number is in bits 0-7 and 20-43, the major
+ * number in between and above.
+ */
 dev_t cdev_decode(uint64_t number)
 {
 	return makedev((number & 0xfff00) >> 8, (number & 0xff) | ((number >> 12) & 0xffffff00));

@@ -9,18 +9,17 @@
 
 #define CDEV_DIR "/dev/infiniband"
 
-/* Whether the node is there at all; its permissions are not tried. */
+/* Return whether the node exists. Its permissions are not checked. */
 bool cdev_exists(const char *name);
 
-/* The number of a character device as RDMA netlink has it, as this C library has it. */
+/* Convert the number of a character device in RDMA netlink to that of this C library. */
 dev_t cdev_decode(uint64_t number);
 
 /*
  * Open the character device @number for reading and writing, by its usual name, else through
- * /dev/char. The device behind the name is checked, so that a node of another device that came or
- * went meanwhile is never used.
- * Return: the descriptor, close-on-exec; -ENXIO: the node belongs to another device; another -errno
- * of open(2).
+ * /dev/char. The device behind the name is checked, so that a node that belongs to another device
+ * by now is never used. Return: the descriptor, close-on-exec; -ENXIO: the node belongs to another
+ * device; another -errno of open(2).
  */
 int cdev_open(const char *name, dev_t number);
 

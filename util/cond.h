@@ -5,7 +5,10 @@
 #include <pthread.h>
 #include <time.h>
 
-/* Its pthread_cond_timedwait() is told moments of CLOCK_MONOTONIC, which nobody sets. */
+/*
+ * Initialise a condition whose pthread_cond_timedwait() uses CLOCK_MONOTONIC, a clock that cannot
+ * be set.
+ */
 static inline void cond_init_monotonic(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;

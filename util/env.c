@@ -23,6 +23,7 @@ const struct env_variable env_variables[ENV_COUNT] = {
 	[ENV_UROCE_PATH] = { "UROCE_PATH", "how it reaches processes of its own host" },
 	[ENV_UROCE_FAULTS] = { "UROCE_FAULTS", "faults it is to make, for tests" },
 	[ENV_UROCE_CAPTURE] = { "UROCE_CAPTURE", "file its packets are written to" },
+	[ENV_UROCE_STRICT] = { "UROCE_STRICT", "whether it checks the program's use of verbs" },
 	[ENV_RS_SQ_SIZE] = { "RS_SQ_SIZE", "librspreload: RDMA_SQSIZE of its sockets" },
 	[ENV_RS_RQ_SIZE] = { "RS_RQ_SIZE", "librspreload: RDMA_RQSIZE of its sockets" },
 	[ENV_RS_INLINE] = { "RS_INLINE", "librspreload: RDMA_INLINE of its sockets" },
@@ -43,6 +44,13 @@ const struct env_variable env_variables[ENV_COUNT] = {
 const char *env_get(enum env_name name)
 {
 	return secure_getenv(env_variables[name].name);
+}
+
+const char *env_get_filled(enum env_name name)
+{
+	const char *text = env_get(name);
+
+	return text && *text ? text : NULL;
 }
 
 bool env_is_set(enum env_name name)

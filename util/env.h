@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Every environment variable this project reads, in one table (env.c). The accessors answer as if
- * the variable were not set when the program runs with more privilege than its caller: set-uid,
- * set-gid or file capabilities.
+ * All environment variables that this project reads, in one table (env.c). If the program runs with
+ * more privilege than its caller, the functions return the same as for a variable that is not set:
+ * set-uid, set-gid or file capabilities.
  */
 #ifndef UTIL_ENV_H
 #define UTIL_ENV_H
@@ -25,6 +25,7 @@ enum env_name {
 	ENV_UROCE_PATH,
 	ENV_UROCE_FAULTS,
 	ENV_UROCE_CAPTURE,
+	ENV_UROCE_STRICT,
 	ENV_RS_SQ_SIZE,
 	ENV_RS_RQ_SIZE,
 	ENV_RS_INLINE,
@@ -49,10 +50,12 @@ struct env_variable {
 /* The table, indexed by enum env_name; libibverbs(7) is checked against it. */
 extern const struct env_variable env_variables[ENV_COUNT];
 
-/* Return: the value, or NULL when unset or in a privileged program. Threads: as getenv(3). */
+/* Return the value; NULL if it is not set or the program is privileged. Threads: like getenv(3). */
 const char *env_get(enum env_name name);
+/* Return NULL also if the value is empty: scripts pass an empty value for the default. */
+const char *env_get_filled(enum env_name name);
 
-/* Whether the variable is set at all, whatever its value. */
+/* Return whether the variable is set, whatever its value is. */
 bool env_is_set(enum env_name name);
 
 #endif

@@ -11,7 +11,7 @@ const char *errno_name(int error)
 	return strerrorname_np(error);
 }
 #else
-/* For C libraries that do not tell: what kernel and network answer. */
+/* Names for C libraries without strerrorname_np(): the errors of kernel and network. */
 const char *errno_name(int error)
 {
 #define NAME(error) [error] = #error

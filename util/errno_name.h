@@ -2,7 +2,7 @@
 #ifndef UTIL_ERRNO_NAME_H
 #define UTIL_ERRNO_NAME_H
 
-/* "ENOMEM" of ENOMEM; NULL: it has no name. */
+/* Return the name of an errno, such as "ENOMEM"; NULL: it has no name. */
 const char *errno_name(int error);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stddef.h>
 
 /*
- * Read a small text file in one go; never waits for one that is a pipe.
+ * Read a small text file. The function never waits, even if the file is a pipe.
  * @dirfd: of the folder @path is relative to, or AT_FDCWD
  * @size: of @buf in bytes; the text always ends with a zero byte, a longer file is cut at @size - 1
  * Return: length of the text; -errno.

@@ -18,7 +18,10 @@ static struct {
 	int fd; /* -1: nowhere */
 } sink = { .once = ONCE_INIT, .fd = -1 };
 
-/* A device such as /dev/null or a terminal keeps nothing that could be somebody else's. */
+/*
+ * Check a log file. A device such as /dev/null or a terminal stores no data that could belong to
+ * another user.
+ */
 static int log_file_check(const struct stat *st)
 {
 	if (S_ISCHR(st->st_mode))
@@ -29,8 +32,8 @@ static int log_file_check(const struct stat *st)
 }
 
 /*
- * A log path is foreign input: it must not make the program append to somebody else's file. Return:
- * the descriptor or -errno.
+ * Open a log file. The path is foreign input: it must not make the program append to another user's
+ * file. Return: the descriptor or -errno.
  */
 static int log_file_open(const char *path)
 {
@@ -49,7 +52,7 @@ static int log_file_open(const char *path)
 	return r < 0 ? r : take_fd(&fd);
 }
 
-/* Decimal, octal after 0, hexadecimal after 0x. */
+/* Parse a level: decimal, octal after 0, hexadecimal after 0x. */
 static enum log_level log_level_parse(const char *text)
 {
 	char *end;
@@ -75,7 +78,7 @@ static void log_file_use(const char *path)
 				 : "");
 }
 
-/* The standard streams have paths, too, which are symbolic links. */
+/* Return the number of a standard stream for its path, which is a symbolic link. */
 static int log_stream(const char *path)
 {
 	if (!strcmp(path, "/dev/stderr"))
@@ -83,7 +86,7 @@ static int log_stream(const char *path)
 	return !strcmp(path, "/dev/stdout") ? STDOUT_FILENO : -1;
 }
 
-/* At level 0 there is nothing to write: the file is not even opened. */
+/* At level 0 there is no output, and the file is not opened. */
 static void log_init_once(void)
 {
 	const char *level = env_get(ENV_VERBS_LOG_LEVEL);
@@ -113,26 +116,42 @@ bool log_enabled(enum log_level level)
 	return sink.fd >= 0 && level <= sink.level;
 }
 
-/* A reader who is gone, of a FIFO or behind stderr, ends the log and not the program: no SIGPIPE.
+/*
+ * Write a line. If the reader of a FIFO or of stderr has ended, the log ends and not the program:
+ * there is no SIGPIPE.
  */
 static void line_write(int fd, const char *line, size_t length)
 {
 	const struct timespec no_wait = {};
 	sigset_t broken_pipe, before, pending;
-	/* Who logs may hold a lock. */
+	/* The caller may hold a lock. */
 	_cleanup_cancel_ int cancel = cancel_off();
 
 	sigemptyset(&broken_pipe);
 	sigaddset(&broken_pipe, SIGPIPE);
 	sigpending(&pending);
 	pthread_sigmask(SIG_BLOCK, &broken_pipe, &before);
-	/* Leave a SIGPIPE that was pending before to the program. */
+	/* If a SIGPIPE was pending before, leave it to the program. */
 	if (write(fd, line, length) < 0 && errno == EPIPE && !sigismember(&pending, SIGPIPE))
 		sigtimedwait(&broken_pipe, NULL, &no_wait);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* One write() a line, so that lines of several threads and processes do not mix. */
+/*
+ * Replace characters that control a terminal or begin a line, because names and contents of files
+ * are foreign input.
+ */
+static void controls_hide(char *line, int length)
+{
+	for (int i = 0; i < length; i++) {
+		unsigned char c = line[i];
+
+		if ((c < ' ' && c != '\t') || c == 0x7f)
+			line[i] = '?';
+	}
+}
+
+/* Write each line by one write(), so that lines of several threads and processes do not mix. */
 static void log_write(int fd, const char *fmt, va_list args)
 {
 	char line[1024];
@@ -142,8 +161,10 @@ static void log_write(int fd, const char *fmt, va_list args)
 		return;
 	if (length > (int)sizeof(line) - 2)
 		length = sizeof(line) - 2;
-	if (!length || line[length - 1] != '\n')
-		line[length++] = '\n';
+	if (length && line[length - 1] == '\n')
+		length--;
+	controls_hide(line, length);
+	line[length++] = '\n';
 	line_write(fd, line, length);
 }
 

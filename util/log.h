@@ -25,10 +25,13 @@ enum log_level {
 	LOG_LEVEL_DEBUG,
 };
 
-/* Read the environment; called at the library's start and before the first line. */
+/* Read the environment. Called at the library's start and before the first line. */
 void log_init(void);
 
-/* Whether a line of this level would be printed: ask before work done only for the line. */
+/*
+ * Return whether a line of this level would be printed. Call this before work that is done only for
+ * the line.
+ */
 bool log_enabled(enum log_level level);
 
 void log_print(enum log_level level, const char *fmt, ...) _printf_(2, 3);
@@ -38,7 +41,7 @@ void log_print(enum log_level level, const char *fmt, ...) _printf_(2, 3);
 #define log_info(...)  log_print(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...) log_print(LOG_LEVEL_DEBUG, __VA_ARGS__)
 
-/* Data path: compiled out of release builds. */
+/* Messages of the data path. Release builds do not contain them. */
 #ifdef RDMA_DEBUG
 #define log_data(...) log_print(LOG_LEVEL_DEBUG, __VA_ARGS__)
 #else
@@ -50,8 +53,8 @@ void log_print(enum log_level level, const char *fmt, ...) _printf_(2, 3);
 #endif
 
 /*
- * The messages administrators search for ("libibverbs: Warning: ..."): to the log, and to stderr
- * when no log takes them, because they are the only sign of a broken installation.
+ * Print a message that administrators search for ("libibverbs: Warning: ..."). It goes to the log
+ * or, if there is no log, to stderr, because it is the only sign of a broken installation.
  */
 void log_notice(const char *fmt, ...) _printf_(1, 2);
 

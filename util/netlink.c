@@ -7,10 +7,10 @@
 #include "util/netlink.h"
 #include "util/util.h"
 
-/* The kernel fills at most this much into one datagram of a dump. */
+/* bytes of the largest datagram of a dump */
 #define NETLINK_BUFFER_SIZE 32768
 
-/* Convert those error numbers of libnl that can happen here to an errno. */
+/* Convert the error numbers of libnl that can occur here to an errno. */
 static int netlink_errno(int nl_error)
 {
 	switch (-nl_error) {
@@ -58,7 +58,7 @@ static ssize_t netlink_receive(struct nl_sock *sock, void *buffer, size_t size)
 	return n > size ? -EMSGSIZE : n;
 }
 
-/* Return: 1 when the answer is complete, 0 to go on, -errno. */
+/* Handle a message. Return: 1: the answer is complete; 0: more messages follow; -errno. */
 static int netlink_handle(struct nlmsghdr *hdr, netlink_answer_fn answer, void *arg)
 {
 	struct nlmsgerr *error = nlmsg_data(hdr);

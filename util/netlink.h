@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One netlink request and its answers. Messages are built and taken apart with libnl-3's nlmsg_ and
- * nla_ functions; libnl-route is left out on purpose: its constructors cost every verbs program as
- * many instructions as the start of the C library.
+ * One netlink request and its answers. Messages are built and parsed with the nlmsg_ and nla_
+ * functions of libnl-3. libnl-route is not used, because its constructors cost every verbs program
+ * as many instructions as the start of the C library.
  */
 #ifndef UTIL_NETLINK_H
 #define UTIL_NETLINK_H
@@ -12,8 +12,8 @@
 #include <netlink/socket.h>
 
 /*
- * One message of the answer; its length has been checked, nothing else.
- * Return: 0 to go on, -errno to end the exchange with that result.
+ * Handle one message of the answer, of which only the length was checked. Return: 0 to continue;
+ * -errno to end the exchange with this result.
  */
 typedef int (*netlink_answer_fn)(struct nlmsghdr *hdr, void *arg);
 
@@ -25,9 +25,8 @@ int netlink_open(int protocol, struct nl_sock **ret_sock);
 
 /*
  * Send @msg, hand each message of the answer to @answer (may be NULL) and return when the kernel
- * says that it is complete.
- * Return: 0, the kernel's or @answer's -errno. @msg stays the caller's. The exchange is abandoned
- * when @answer fails: the socket can still be used for other requests.
+ * says that it is complete. Return: 0, the kernel's or @answer's -errno. @msg still belongs to the
+ * caller. If @answer fails, the exchange ends, and the socket can still be used for other requests.
  */
 int netlink_ask(struct nl_sock *sock, struct nl_msg *msg, netlink_answer_fn answer, void *arg);
 

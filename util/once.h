@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * pthread_once() without its system call: glibc's wakes waiters after the first run whether or not
- * there are any, and a short program pays for that as for reading a file.
+ * pthread_once() without its system call: glibc wakes waiters after the first run even if there are
+ * none, and in a short program this costs as much as reading a file.
  */
 #ifndef UTIL_ONCE_H
 #define UTIL_ONCE_H
@@ -13,7 +13,11 @@
 
 struct once {
 	atomic_bool done;
-	pthread_mutex_t lock; /* held while the function runs: it must not come here again */
+	/*
+	 * held while the function runs, so the function must not call once_run() with the same
+	 * @once
+	 */
+	pthread_mutex_t lock;
 };
 
 #define ONCE_INIT                                 \
@@ -21,7 +25,7 @@ struct once {
 		.lock = PTHREAD_MUTEX_INITIALIZER \
 	}
 
-/* The first call, and those at the same time: they return when @init has been run. */
+/* Run @init in the first call. Simultaneous calls return when @init has returned. */
 void once_run_first(struct once *once, void (*init)(void));
 
 static inline void once_run(struct once *once, void (*init)(void))

@@ -7,7 +7,7 @@
 #include "util/place.h"
 #include "util/util.h"
 
-/* Fixed in the kernel: PROC_PID_INIT_INO. */
+/* Text of the first PID namespace, whose number is fixed in the kernel: PROC_PID_INIT_INO. */
 #define FIRST_PID_NAMESPACE "pid:[4026531836]"
 
 static bool mount_parse(const char *line, const char *point, struct place_mount *ret_mount)
@@ -31,7 +31,7 @@ bool place_mount_read(const char *root, const char *pid, const char *point,
 	size_t size = 0;
 	FILE *file;
 
-	/* Allocated, here and below: the stack of a library's caller may be small. */
+	/* Allocate text here and below, because the stack of a library's caller may be small. */
 	if (asprintf(&path, "%s/proc/%s/mountinfo", root, pid) < 0) {
 		path = NULL;
 		return false;
@@ -45,7 +45,10 @@ bool place_mount_read(const char *root, const char *pid, const char *point,
 	return found;
 }
 
-/* The process sees the machine's processes and has the same root as the first of them. */
+/*
+ * Return whether the process sees the processes of the machine and has the root folder of the first
+ * process.
+ */
 static bool is_the_machine(const char *root)
 {
 	_cleanup_free_ char *path = NULL;

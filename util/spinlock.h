@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A lock of one word for sections of a few dozen instructions: taking a free one is one exchange,
- * without a call. A waiter spins briefly, then gives its processor away, because the holder may be
- * the one that needs it.
+ * A lock of one word for sections of a few dozen instructions. Taking a free lock is one exchange,
+ * without a call. A waiter spins for a short time, then yields its processor, because the holder
+ * may need it.
  */
 #ifndef UTIL_SPINLOCK_H
 #define UTIL_SPINLOCK_H
@@ -11,15 +11,15 @@
 
 #include "util/util.h"
 
-/* Zero is free: an object from calloc() needs no initialisation. */
+/* 0: free. Therefore an object from calloc() needs no initialisation. */
 struct spinlock {
 	atomic_uint held;
 };
 
-/* Wait for the lock and take it; the slow half of spinlock_lock(). */
+/* Wait for the lock and take it: the slow part of spinlock_lock(). */
 void spinlock_wait(struct spinlock *lock);
 
-/* Return: whether the lock was free and is now the caller's. */
+/* Try to take the lock. Return: whether it was free, so that the caller now holds it. */
 static inline bool spinlock_try(struct spinlock *lock)
 {
 	/* acquire: pairs with spinlock_unlock of the last holder */
@@ -38,7 +38,7 @@ static inline void spinlock_unlock(struct spinlock *lock)
 	atomic_store_explicit(&lock->held, 0, memory_order_release);
 }
 
-/* Two locks, which may be one, or NULL: in the same order for everybody. */
+/* Take two locks, which may be the same lock or NULL. All callers take them in the same order. */
 static inline void spinlock_lock_both(struct spinlock *a, struct spinlock *b)
 {
 	bool ordered = (uintptr_t)a < (uintptr_t)b;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Old versions of exported functions, for programs linked long ago. Functions of the present are
- * plain definitions: the version script gives them their version.
+ * Old versions of exported functions, for programs linked long ago. Present versions are plain
+ * definitions, and the version script gives them their version.
  */
 #ifndef UTIL_SYMVER_H
 #define UTIL_SYMVER_H

@@ -8,8 +8,10 @@
 
 #include <linux/types.h>
 
-/* Where sysfs is mounted: SYSFS_PATH or /sys, without a slash at the end, shorter than 128 bytes.
- * Constant. */
+/*
+ * Return the folder where sysfs is mounted: SYSFS_PATH or /sys, without a slash at the end, shorter
+ * than 128 bytes. It never changes.
+ */
 const char *sysfs_root(void);
 
 /*
@@ -20,10 +22,10 @@ const char *sysfs_root(void);
  */
 int sysfs_read(int dirfd, const char *path, char *buf, size_t size);
 
-/* Read a number. @base as for strtoull(3). -EINVAL: the file does not start with one. */
+/* Read a number. @base: as for strtoull(3). -EINVAL: the file does not begin with a number. */
 int sysfs_read_u64(int dirfd, const char *path, int base, uint64_t *ret_value);
 
-/* Read a GUID ("0011:2233:4455:6677"), or half of a GID. Network byte order. */
+/* Parse a GUID ("0011:2233:4455:6677"), or half of a GID. The result has network byte order. */
 int sysfs_parse_guid(const char *text, __be64 *ret_guid);
 
 #endif

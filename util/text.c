@@ -32,3 +32,10 @@ void text_join(struct text *text, const char *separator, const char *fmt, ...)
 	text_vadd(text, fmt, args);
 	va_end(args);
 }
+
+void text_make_printable(char *text)
+{
+	for (; *text; text++)
+		if (*text < ' ' || *text > '~')
+			*text = '?';
+}

@@ -5,12 +5,12 @@
 #include "util/thread.h"
 
 enum {
-	STACK = 512 << 10, /* bytes: some times what is needed, with a sanitizer's frames as well */
+	STACK = 512 << 10, /* bytes: several times the need, even with the frames of a sanitizer */
 };
 
 /*
- * The C library puts the thread's variables on its stack, too: where the program has very many, its
- * own size is tried.
+ * Create the thread. The C library also puts thread-local variables on its stack. If the program
+ * has very many of them, try the default size.
  */
 static int create(pthread_t *id, pthread_attr_t *attr, void *(*function)(void *), void *arg)
 {

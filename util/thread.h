@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Threads that the libraries have of their own. */
+/* Threads that belong to the libraries. */
 #ifndef UTIL_THREAD_H
 #define UTIL_THREAD_H
 
 #include <pthread.h>
 
 /*
- * A thread that runs @function. The program's signals are the program's; those of a fault are not
- * blocked, for a provider recovers from some, in whatever thread copies. Its stack has a size of
- * its own: the program's limit (ulimit -s) may be small, or large and all of it locked in memory.
- * @ret_id NULL: nobody waits for its end. Return: 0, -errno.
+ * Start a thread that runs @function. It receives no signals of the program, except signals of
+ * faults: a provider recovers from some of them, in any thread that copies. Its stack has a fixed
+ * size, because the program's limit (ulimit -s) may be small, or so large that locking all of it in
+ * memory costs too much. @ret_id: NULL if no thread waits for its end. Return: 0; -errno.
  */
 int thread_run(void *(*function)(void *), void *arg, pthread_t *ret_id);
 

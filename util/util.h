@@ -17,13 +17,13 @@
 #define likely(x)   __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* For functions of the fast path with several callers: the compiler would not inline them. */
+/* Inline a function of the fast path that has several callers, which the compiler would not do. */
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 /*
- * An attribute of thread-local variables: one instruction reads them, also in a plug-in. glibc
- * keeps room for such variables of libraries that are loaded later; musl refuses to load such
- * libraries.
+ * An attribute of thread-local variables that lets one instruction read them, also in a plug-in.
+ * glibc reserves room for such variables of libraries that are loaded later. musl refuses to load
+ * such libraries.
  */
 #ifdef __GLIBC__
 #define TLS_QUICK __attribute__((tls_model("initial-exec")))
@@ -46,21 +46,24 @@
 
 #define ROUND_UP(n, align) (((n) + (align)-1) / (align) * (align))
 
-/* The next power of 2, or @n itself; of at most 1 << 31. */
+/* Return the next power of 2, or @n itself. @n: at most 1 << 31. */
 static inline uint32_t round_up_pow2(uint32_t n)
 {
 	return n <= 1 ? 1 : 1u << (32 - __builtin_clz(n - 1));
 }
 
-/* Attribute structs grow at their tail: every bit the callee does not know refuses the call. */
+/*
+ * Return whether all bits of @mask are known. Attribute structs grow at their end, so a call with
+ * an unknown bit must be refused.
+ */
 static inline bool comp_mask_ok(uint64_t mask, uint64_t known)
 {
 	return !(mask & ~known);
 }
 
 /*
- * Owned temporaries. A variable marked so is released when it leaves scope; on the success path
- * take_fd() or take_ptr() hands the value on.
+ * Temporaries that own a resource. A variable with such an attribute is released when it leaves its
+ * scope. On success take_fd() or take_ptr() passes the value on.
  */
 static inline void cleanup_free(void *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What every program answers to --version. Needs RDMA_VERSION, which rdma_program() defines. */
+/* The answer of every program to --version. Needs RDMA_VERSION, which rdma_program() defines. */
 #ifndef UTIL_VERSION_H
 #define UTIL_VERSION_H
 

@@ -21,6 +21,7 @@
 /* What the core tells a new context about itself. */
 enum ib_uverbs_core_support {
 	IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS = 1 << 0,
+	IB_UVERBS_CORE_SUPPORT_ROBUST_UDATA = 1 << 1, /* unknown bytes of a driver are refused */
 };
 
 enum ib_uverbs_access_flags {

@@ -212,6 +212,7 @@ enum mlx5_ib_flow_matcher_create_attrs {
 	MLX5_IB_ATTR_FLOW_MATCHER_MATCH_CRITERIA = 0x1003,
 	MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS = 0x1004,
 	MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE = 0x1005,
+	MLX5_IB_ATTR_FLOW_MATCHER_IB_PORT = 0x1006, /* u32 */
 };
 
 enum mlx5_ib_flow_matcher_destroy_attrs {
