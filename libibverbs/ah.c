@@ -42,7 +42,7 @@ static int ah_port_facts(struct ibv_context *ctx, uint8_t port_num,
 {
 	int r;
 
-	/* A port with a cached answer exists. */
+	/* A port exists if its facts are cached. */
 	if (likely(verbs_port_recall(ctx, port_num, ret_facts)))
 		return 0;
 	r = verbs_port_check(ctx, "ibv_create_ah", port_num);
@@ -65,9 +65,13 @@ static int ah_check(struct ibv_context *ctx, const struct ibv_ah_attr *attr)
 }
 
 /* Explain the error @r, by the source of the route if it is known. */
-static const char *ah_cause(int r)
+static const char *ah_cause(int r, const union ibv_gid *from, const union ibv_gid *to)
 {
 	switch (r) {
+	case -EINVAL:
+		return explain_gid_is_ipv4(from) != explain_gid_is_ipv4(to)
+			       ? " (one is IPv4, the other IPv6)"
+			       : "";
 	case -EHOSTUNREACH:
 	case -ETIMEDOUT:
 		return " (the destination does not answer ARP or ND)";
@@ -103,7 +107,7 @@ _cold_ static void ah_explain(struct ibv_context *ctx, const struct ibv_ah_attr 
 	}
 	verbs_err(ctx, "ibv_create_ah: port %u, sgid_index %u (%s) to %s: %s%s", attr->port_num,
 		  attr->grh.sgid_index, inet_ntop(AF_INET6, &entry.gid, from, sizeof(from)), to,
-		  strerror(-r), ah_cause(r));
+		  strerror(-r), ah_cause(r, &entry.gid, &attr->grh.dgid));
 }
 
 /* ---- create, query, destroy ---- */
@@ -199,8 +203,8 @@ static uint32_t ipv4_checksum(const uint8_t *header, size_t length)
 }
 
 /*
- * RoCE v2 over IPv4: the IP header is the last 20 of the 40 bytes, the first 20 are undefined. When
- * they happen to look like IPv6, a correct IPv4 checksum decides.
+ * RoCE v2 over IPv4: the IP header is the last 20 of the 40 bytes, the first 20 are undefined. If
+ * these 20 bytes look like IPv6 by chance, a correct IPv4 checksum decides.
  */
 static bool grh_is_ipv4(const uint8_t *header, bool may_be_ipv6)
 {

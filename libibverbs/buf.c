@@ -57,7 +57,9 @@ VERBS_EXPORT int ibv_export_buf_dmabuf_fd(struct ibv_buf *buf)
 {
 	int fd;
 
-	/* Plain memory. Log no error, because programs call this to find out. */
+	/*
+	 * Return plain memory. Log no error, because programs call this function to detect dma-buf.
+	 */
 	if (buf->dmabuf_fd < 0)
 		return ret_neg1(-ENODATA);
 	fd = fcntl(buf->dmabuf_fd, F_DUPFD_CLOEXEC, 0);

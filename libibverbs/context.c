@@ -118,6 +118,50 @@ void verbs_context_destroy(struct verbs_context *ctx)
 	context_free(ctx);
 }
 
+/* Clear the limits of objects that this provider cannot create. */
+static void limits_clear(const struct verbs_ops *ops, struct ibv_device_attr_ex *attr)
+{
+	struct ibv_device_attr *plain = &attr->orig_attr;
+
+	if (!ops->alloc_mw)
+		plain->max_mw = 0;
+	if (!ops->create_srq)
+		plain->max_srq = plain->max_srq_wr = plain->max_srq_sge = 0;
+	if (!ops->attach_mcast)
+		plain->max_mcast_grp = plain->max_mcast_qp_attach =
+			plain->max_total_mcast_qp_attach = 0;
+	if (!ops->post_srq_ops)
+		attr->tm_caps = (struct ibv_tm_caps){};
+	if (!ops->create_wq) {
+		attr->max_wq_type_rq = 0;
+		attr->rss_caps = (struct ibv_rss_caps){};
+	}
+	if (!ops->modify_cq)
+		attr->cq_mod_caps = (struct ibv_cq_moderation_caps){};
+	if (!ops->alloc_dm)
+		attr->max_dm_size = 0;
+}
+
+/* Clear what the kernel's driver can do and this provider cannot, because programs rely on each
+ * capability that they read. */
+static void capabilities_clear(const struct verbs_ops *ops, struct ibv_device_attr_ex *attr)
+{
+	unsigned int lacks = 0;
+
+	limits_clear(ops, attr);
+	if (!ops->alloc_mw)
+		lacks |= IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2A |
+			 IBV_DEVICE_MEM_WINDOW_TYPE_2B;
+	if (!ops->open_xrcd)
+		lacks |= IBV_DEVICE_XRC;
+	if (!ops->create_srq)
+		lacks |= IBV_DEVICE_SRQ_RESIZE;
+	if (!ops->create_flow)
+		lacks |= IBV_DEVICE_MANAGED_FLOW_STEERING;
+	attr->orig_attr.device_cap_flags &= ~lacks;
+	attr->device_cap_flags_ex &= ~(uint64_t)lacks;
+}
+
 static int device_query(struct ibv_context *ctx, const struct ibv_query_device_ex_input *input,
 			struct ibv_device_attr_ex *attr)
 {
@@ -132,6 +176,7 @@ static int device_query(struct ibv_context *ctx, const struct ibv_query_device_e
 		return r;
 	}
 	attr->phys_port_cnt_ex = max_of(attr->phys_port_cnt_ex, attr->orig_attr.phys_port_cnt);
+	capabilities_clear(ctx_ops(ctx), attr);
 	return 0;
 }
 
@@ -279,10 +324,14 @@ VERBS_EXPORT int ibv_query_port_speed(struct ibv_context *ctx, uint32_t port_num
 	static const char verb[] = "ibv_query_port_speed";
 	int r;
 
+	/*
+	 * Programs call this to find out whether the device reports it. Therefore a missing op is
+	 * an answer and no error.
+	 */
 	if (!ctx_ops(ctx)->query_port_speed)
-		return ret_int(verbs_unsupported(ctx, verb));
+		return ret_int(-EOPNOTSUPP);
 	r = ctx_ops(ctx)->query_port_speed(ctx, port_num, port_speed);
-	if (r < 0 && (r != -EINVAL || !verbs_port_check(ctx, verb, port_num)))
+	if (r < 0 && r != -EOPNOTSUPP && (r != -EINVAL || !verbs_port_check(ctx, verb, port_num)))
 		verbs_err(ctx, "%s: port %u: %s", verb, port_num, strerror(-r));
 	return ret_int(r);
 }

@@ -7,11 +7,14 @@
  * process. The object address in a record was set by this library.
  */
 #include <string.h>
+#include <time.h>
 
 #include <rdma/ib_user_verbs.h>
 
 #include "libibverbs/explain.h"
 #include "libibverbs/library.h"
+
+#define LATE_SECONDS 2 /* of waiting for acknowledgements before the missing one is logged */
 
 VERBS_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
 {
@@ -200,36 +203,83 @@ VERBS_EXPORT void ibv_ack_async_event(struct ibv_async_event *event)
 	}
 }
 
-void verbs_cq_wait_events(struct verbs_cq *vcq, uint32_t comp, uint32_t async)
-{
-	struct ibv_cq *cq = &vcq->cq;
+/* An object that is being destroyed, for the log line about acknowledgements that are missing. */
+struct ending {
+	struct ibv_context *context;
+	const char *object, *destroy, *acknowledge;
+	uint32_t number;
+};
 
-	pthread_mutex_lock(&cq->mutex);
-	while (cq->comp_events_completed != comp || cq->async_events_completed != async)
-		pthread_cond_wait(&cq->cond, &cq->mutex);
-	pthread_mutex_unlock(&cq->mutex);
+static void missing_log(const struct ending *ending, uint32_t missing)
+{
+	if ((int32_t)missing < 0) {
+		verbs_err(ending->context,
+			  "%s 0x%x: %s() waits for ever: %s() has acknowledged %u event%s too many",
+			  ending->object, ending->number, ending->destroy, ending->acknowledge,
+			  -missing, missing == UINT32_MAX ? "" : "s");
+		return;
+	}
+	verbs_err(ending->context, "%s 0x%x: %s() waits for %s() of %u event%s", ending->object,
+		  ending->number, ending->destroy, ending->acknowledge, missing,
+		  missing == 1 ? "" : "s");
 }
 
-static void events_wait(pthread_mutex_t *mutex, pthread_cond_t *cond, const uint32_t *completed,
-			uint32_t reported)
+/* Wait for acknowledgements. A program that forgot one waits for ever: log that once. */
+static void events_wait(const struct ending *ending, pthread_mutex_t *mutex, pthread_cond_t *cond,
+			const uint32_t *completed, uint32_t reported)
 {
+	struct timespec late;
+	bool logged = false;
+
 	pthread_mutex_lock(mutex);
-	while (*completed != reported)
-		pthread_cond_wait(cond, mutex);
+	clock_gettime(CLOCK_REALTIME, &late); /* the clock of a condition without attributes */
+	late.tv_sec += LATE_SECONDS;
+	while (*completed != reported) {
+		if (logged) {
+			pthread_cond_wait(cond, mutex);
+		} else if (pthread_cond_timedwait(cond, mutex, &late) == ETIMEDOUT) {
+			missing_log(ending, reported - *completed);
+			logged = true;
+		}
+	}
 	pthread_mutex_unlock(mutex);
 }
 
-void verbs_qp_wait_events(struct verbs_qp *qp, uint32_t async)
+void verbs_cq_wait_events(struct verbs_cq *vcq, uint32_t comp, uint32_t async)
 {
-	events_wait(&qp->qp.mutex, &qp->qp.cond, &qp->qp.events_completed, async);
+	struct ibv_cq *cq = &vcq->cq;
+	const struct ending queue = { cq->context, "cq", "ibv_destroy_cq", "ibv_ack_cq_events",
+				      cq->handle };
+	const struct ending errors = { cq->context, "cq", "ibv_destroy_cq", "ibv_ack_async_event",
+				       cq->handle };
+
+	events_wait(&queue, &cq->mutex, &cq->cond, &cq->comp_events_completed, comp);
+	events_wait(&errors, &cq->mutex, &cq->cond, &cq->async_events_completed, async);
 }
 
-void verbs_srq_wait_events(struct verbs_srq *srq, uint32_t async)
+void verbs_qp_wait_events(struct verbs_qp *vqp, uint32_t async)
 {
-	events_wait(&srq->srq.mutex, &srq->srq.cond, &srq->srq.events_completed, async);
+	struct ibv_qp *qp = &vqp->qp;
+	const struct ending ending = { qp->context, "qp", "ibv_destroy_qp", "ibv_ack_async_event",
+				       qp->qp_num };
+
+	events_wait(&ending, &qp->mutex, &qp->cond, &qp->events_completed, async);
 }
 
-void verbs_wq_wait_events(struct verbs_wq *wq, uint32_t async)
+void verbs_srq_wait_events(struct verbs_srq *vsrq, uint32_t async)
 {
-	events_wait(&wq->wq.mutex, &wq->wq.cond, &wq->wq.events_completed, async);
+	struct ibv_srq *srq = &vsrq->srq;
+	const struct ending ending = { srq->context, "srq", "ibv_destroy_srq",
+				       "ibv_ack_async_event", srq->handle };
+
+	events_wait(&ending, &srq->mutex, &srq->cond, &srq->events_completed, async);
+}
+
+void verbs_wq_wait_events(struct verbs_wq *vwq, uint32_t async)
+{
+	struct ibv_wq *wq = &vwq->wq;
+	const struct ending ending = { wq->context, "wq", "ibv_destroy_wq", "ibv_ack_async_event",
+				       wq->wq_num };
+
+	events_wait(&ending, &wq->mutex, &wq->cond, &wq->events_completed, async);
 }

@@ -3,7 +3,7 @@
  * fork() and memory a device writes to.
  *
  * After fork() a write by the parent to a private page makes a copy, and a kernel before 5.12 may
- * give the copy to the parent: the device goes on with the old page. Newer kernels copy pinned
+ * give the copy to the parent: the device continues to use the old page. Newer kernels copy pinned
  * pages for the child at fork() and report this over netlink. They need no protection. On older
  * ones ibv_fork_init() makes every registered range MADV_DONTFORK: the child does not have the
  * pages.
@@ -30,7 +30,7 @@
  * the others with ibv_fork_init(). The first of the two wins the compare-and-swap.
  */
 enum fork_state {
-	FORK_OFF,      /* not requested, no range yet */
+	FORK_OFF,      /* not requested, and no range is registered yet */
 	FORK_TOO_LATE, /* not requested, and unprotected ranges exist */
 	FORK_UNNEEDED,
 	FORK_ON,
@@ -95,7 +95,7 @@ static int kernel_ask_copies(bool *ret_copies)
 /* Assume that a kernel without an answer does not copy, because protection never harms. */
 static bool kernel_copies_on_fork(void)
 {
-	static atomic_int known; /* 0 unknown, 1 no, 2 yes; a second query is harmless */
+	static atomic_int known; /* 0: unknown, 1: no, 2: yes; a second query is harmless */
 	int answer = atomic_load_explicit(&known, memory_order_relaxed);
 	bool copies = false;
 
@@ -114,7 +114,7 @@ static bool smaps_mapping_parse(const char *line, uintptr_t *ret_start, uintptr_
 	return sscanf(line, "%" SCNxPTR "-%" SCNxPTR " ", ret_start, ret_end) == 2;
 }
 
-/* The largest page size of the mappings that have a byte in [start, end). */
+/* Return the largest page size of the mappings that have a byte in [start, end). */
 static size_t smaps_page_size(FILE *smaps, uintptr_t start, uintptr_t end, size_t page_size)
 {
 	uintptr_t from, to;
@@ -151,7 +151,7 @@ static size_t range_page_size(uintptr_t start, uintptr_t end)
 
 /* ---- boundaries; fork_guard.lock is held ---- */
 
-/* Index of the first boundary above @address. */
+/* Return the index of the first boundary above @address. */
 static size_t boundary_after(uintptr_t address)
 {
 	size_t low = 0, high = fork_guard.count;
@@ -184,7 +184,7 @@ static int boundaries_reserve(size_t more)
 	return 0;
 }
 
-/* Make @address a boundary and return its index; there is room. */
+/* Make @address a boundary and return its index. The caller has ensured that there is room. */
 static size_t boundary_make(uintptr_t address)
 {
 	size_t i = boundary_after(address);
@@ -198,7 +198,7 @@ static size_t boundary_make(uintptr_t address)
 	return i;
 }
 
-/* Drop the boundaries in [first, last] that separate nothing. */
+/* Remove the boundaries in [first, last] whose two sides are equal. */
 static void boundaries_merge(size_t first, size_t last)
 {
 	struct fork_boundary *b = fork_guard.boundaries;

@@ -15,7 +15,7 @@
 
 #define LINK_UP (IFF_UP | IFF_RUNNING)
 
-/* An address vector has 8 bits for it. */
+/* largest index, because an address vector has 8 bits for it */
 #define SGID_INDEX_MAX UINT8_MAX
 
 /* ---- flaws of entries ---- */

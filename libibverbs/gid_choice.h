@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which entry of a GID table to use: private to libibverbs. */
+/* Choice of the entry of a GID table. Private to libibverbs. */
 #ifndef LIBIBVERBS_GID_CHOICE_H
 #define LIBIBVERBS_GID_CHOICE_H
 
@@ -17,11 +17,11 @@ struct gid_host {
 	bool (*has_route)(const struct ibv_gid_entry *entry, const union ibv_gid *peer);
 };
 
-/* Return: OR of enum ibv_gid_flaw. @peer: or NULL */
+/* Return the flaws as an OR of enum ibv_gid_flaw. @peer: GID of the peer, or NULL. */
 uint32_t gid_flaws(const struct ibv_gid_entry *entry, const union ibv_gid *peer,
 		   const struct gid_host *host);
 
-/* Return: the best of @entries on @port_num, NULL when there is none. */
+/* Return the best of @entries on @port_num; NULL: there is none. */
 const struct ibv_gid_entry *gid_choose(const struct ibv_gid_entry *entries, size_t count,
 				       uint32_t port_num, const union ibv_gid *peer,
 				       const struct gid_host *host);

@@ -13,12 +13,14 @@
 #include "libibverbs/explain.h"
 #include "util/place.h"
 
-/* Limits in bytes. Below the first a device is hardly usable. The second is an old default, which
- * allows little more. */
+/*
+ * Limits in bytes. Below the first, a device is hardly usable. The second is an old default, which
+ * is only a little larger.
+ */
 #define MEMLOCK_USELESS 32768
 #define MEMLOCK_LOW	65536
 
-#define STATUS_SIZE	8192 /* more than the file of any process */
+#define STATUS_SIZE	8192 /* bytes; larger than the status file of any process */
 
 static int file_read(const char *path, char *buffer, size_t size)
 {
@@ -83,7 +85,7 @@ static int memlock_read(struct memlock_facts *ret_facts)
 	return 0;
 }
 
-/* The systemd unit that holds this process, or an empty string. */
+/* Read the name of the systemd unit of this process, or return an empty string. */
 static void unit_name(char *name, size_t size)
 {
 	char cgroup[4096];
@@ -97,7 +99,7 @@ static void unit_name(char *name, size_t size)
 		return;
 	end[strlen(".service")] = 0;
 	start = strrchr(cgroup, '/');
-	/* The service of a user's session is not the place to change a limit. */
+	/* Skip the service of a user's session, because the limit is not set there. */
 	if (start && strncmp(start, "/user@", strlen("/user@")))
 		snprintf(name, size, "%s", start + 1);
 }

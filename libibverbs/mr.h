@@ -5,7 +5,7 @@
 
 #include "libibverbs/explain.h"
 
-/* Log a cause found before the kernel was called. Return: -EINVAL. */
+/* Log a cause that was found before the kernel was called. Return: -EINVAL. */
 _cold_ int mr_explain_access(struct ibv_context *ctx, const char *verb, unsigned int access);
 _cold_ int mr_explain_range(struct ibv_context *ctx, const char *verb, uint64_t start,
 			    uint64_t length);

@@ -23,7 +23,7 @@
 
 #define MAC_LEN		   6
 #define NEIGH_DISCARD_PORT 9
-/* ms between two reads of the table if no event of the kernel arrives */
+/* ms between two reads of the table if there is no event of the kernel */
 #define NEIGH_POLL_MS 100
 #define NEIGH_STATES_VALID \
 	(NUD_PERMANENT | NUD_NOARP | NUD_REACHABLE | NUD_PROBE | NUD_STALE | NUD_DELAY)
@@ -45,7 +45,10 @@ bool neigh_gid_is_link_local(const union ibv_gid *gid)
 	return gid->raw[0] == 0xfe && (gid->raw[1] & 0xc0) == 0x80;
 }
 
-/* RFC 1112 section 6.4, RFC 2464 section 7. RoCE v1 knows the IPv6 form only. */
+/*
+ * Derive a multicast MAC address: RFC 1112 section 6.4, RFC 2464 section 7. RoCE v1 only has the
+ * IPv6 form.
+ */
 void neigh_multicast_mac(const union ibv_gid *gid, enum ibv_gid_type type, uint8_t ret_mac[MAC_LEN])
 {
 	const uint8_t *raw = gid->raw;
@@ -61,7 +64,9 @@ void neigh_multicast_mac(const union ibv_gid *gid, enum ibv_gid_type type, uint8
 	}
 }
 
-/* RFC 4291 appendix A: ff:fe in the middle, the universal/local bit inverted. */
+/*
+ * Derive a MAC address: RFC 4291 appendix A, ff:fe in the middle, the universal/local bit inverted.
+ */
 bool neigh_eui64_mac(const union ibv_gid *gid, uint8_t ret_mac[MAC_LEN])
 {
 	const uint8_t *id = &gid->raw[8];
@@ -197,7 +202,7 @@ static int link_get(struct nl_sock *sock, unsigned int ifindex, struct link_fact
 	return netlink_ask(sock, msg, link_answer, ret_facts);
 }
 
-/* IPv4 routes may go through an IPv6 router: RTA_VIA instead of RTA_GATEWAY. */
+/* Read the gateway. IPv4 routes may go through an IPv6 router: RTA_VIA instead of RTA_GATEWAY. */
 static void hop_read_gateway(struct nlmsghdr *hdr, int family, struct neigh_hop *hop)
 {
 	struct nlattr *gateway = nlmsg_find_attr(hdr, sizeof(struct rtmsg), RTA_GATEWAY);
@@ -378,7 +383,7 @@ static int neigh_probe(struct nl_sock *sock, const struct neigh_query *query,
 			return r;
 		if (ret_entry->state & NEIGH_STATES_VALID)
 			return 0;
-		/* FAILED may still be there from an earlier attempt. */
+		/* FAILED may be left from an earlier attempt. */
 		if (asked && (ret_entry->state & NUD_FAILED))
 			break;
 		asked |= ret_entry->state & NUD_INCOMPLETE;

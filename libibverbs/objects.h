@@ -51,7 +51,7 @@ struct verbs_udata {
 struct verbs_pd {
 	struct ibv_pd pd;
 	struct verbs_pd *of; /* domain of a parent domain or an imported view; else NULL */
-	struct ibv_td *td;   /* of a parent domain, or NULL */
+	struct ibv_td *td;   /* thread domain of a parent domain, or NULL */
 	void *(*alloc)(struct ibv_pd *pd, void *pd_context, size_t size, size_t alignment,
 		       uint64_t resource_type);
 	void (*free)(struct ibv_pd *pd, void *pd_context, void *ptr, uint64_t resource_type);
@@ -62,7 +62,7 @@ struct verbs_pd {
 
 struct verbs_td {
 	struct ibv_td td;
-	atomic_uint users; /* parent domains made with it */
+	atomic_uint users; /* number of parent domains that were made with this thread domain */
 };
 
 struct verbs_xrcd {
@@ -90,7 +90,8 @@ struct verbs_cq {
 		struct ibv_cq cq;
 		struct ibv_cq_ex cq_ex;
 	};
-	struct verbs_pd *parent; /* domain whose allocators its memory may come from, or NULL */
+	/* parent domain whose allocators may provide its memory, or NULL */
+	struct verbs_pd *parent;
 };
 
 enum {
@@ -108,7 +109,7 @@ struct verbs_qp {
 	const struct qp_rules
 		*rules;	       /* library's rules for transitions; NULL: the device has its own */
 	uint8_t port_num;      /* last one set by modify; 0 unknown */
-	struct ibv_xrcd *xrcd; /* of an XRC receive QP; NULL otherwise */
+	struct ibv_xrcd *xrcd; /* domain of an XRC receive QP; otherwise NULL */
 };
 
 struct verbs_srq {
@@ -119,7 +120,7 @@ struct verbs_srq {
 	struct ibv_cq *cq;     /* CQ of an XRC or tag matching SRQ, or NULL */
 };
 
-/* The op fills in @wq.handle, wq_num and post_recv. */
+/* A work queue. The op fills in @wq.handle, wq_num and post_recv. */
 struct verbs_wq {
 	struct ibv_wq wq;
 };
@@ -148,7 +149,7 @@ struct verbs_dmah {
 /* Memory of ibv_alloc_buf(). The op fills in @addr, and @dmabuf_fd if there is a dma-buf. */
 struct ibv_buf {
 	struct ibv_context *context;
-	struct ibv_pd *pd; /* only for comparison: it may be freed earlier */
+	struct ibv_pd *pd; /* only for comparison, because it may be freed earlier */
 	void *addr;
 	size_t size;
 	int dmabuf_fd; /* -1: plain memory */
@@ -165,7 +166,7 @@ enum verbs_comp_cntr_entry {
 struct verbs_query_device {
 	const struct ibv_query_device_ex_input *input; /* may be NULL */
 	uint64_t *
-		ret_fw_ver; /* the number behind ret_attr's fw_ver, as the kernel has it; or NULL */
+		ret_fw_ver; /* number behind ret_attr's fw_ver, as the kernel reports it; or NULL */
 	struct verbs_udata *udata;
 };
 

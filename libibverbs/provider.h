@@ -63,7 +63,7 @@ static inline void verbs_data_wc(const struct ibv_cq *cq, const struct ibv_wc *w
 struct verbs_device {
 	struct ibv_device device; /* public part, first */
 	const struct verbs_provider *provider;
-	atomic_int refcount; /* lists and contexts that hold it */
+	atomic_int refcount; /* number of lists and contexts that hold the device */
 	LIST_ENTRY(verbs_device) entry;
 	/* Facts from discovery; 0 or -1 if the kernel does not report them. */
 	int index; /* RDMA device index, for ibv_get_device_index(); -1 unknown */
@@ -145,11 +145,11 @@ struct verbs_ops {
 	int (*create_comp_channel)(struct ibv_comp_channel *channel);
 	void (*destroy_comp_channel)(struct ibv_comp_channel *channel);
 
-	/* An asynchronous event was read: the device may drop its state of the event. */
+	/* Note that an asynchronous event was read: the device may drop its state of the event. */
 	void (*async_event)(struct ibv_context *ctx, struct ibv_async_event *event);
 
 	int (*alloc_pd)(struct ibv_pd *pd, struct verbs_udata *udata);
-	int (*dealloc_pd)(struct ibv_pd *pd); /* never of a parent domain */
+	int (*dealloc_pd)(struct ibv_pd *pd); /* never called with a parent domain */
 	/* An imported view may refer to a domain of this process in @of, which may be created for
 	 * the view. The library calls unimport_pd when no queue uses the view any more. */
 	int (*import_pd)(struct ibv_pd *pd, uint32_t handle);
@@ -178,7 +178,7 @@ struct verbs_ops {
 	int (*advise_mr)(struct ibv_pd *pd, enum ibv_advise_mr_advice advice, uint32_t flags,
 			 struct ibv_sge *sg_list, uint32_t num_sge);
 
-	int (*alloc_null_mr)(struct verbs_mr *mr); /* pd is set; fills lkey */
+	int (*alloc_null_mr)(struct verbs_mr *mr); /* pd is set; the op fills in lkey */
 	int (*reg_dm_mr)(struct verbs_mr *mr, const struct verbs_reg_dm_mr *in);
 	/* Import the region with the handle, which another process registered in the same PD. */
 	int (*import_mr)(struct verbs_mr *mr, uint32_t handle);
@@ -198,7 +198,7 @@ struct verbs_ops {
 	void (*free_buf)(struct ibv_buf *buf);
 
 	int (*alloc_mw)(struct ibv_mw *mw,
-			struct verbs_udata *udata); /* type, pd set; fills rkey */
+			struct verbs_udata *udata); /* type and pd are set; the op fills in rkey */
 	int (*dealloc_mw)(struct ibv_mw *mw);
 
 	int (*create_cq)(struct verbs_cq *cq, const struct verbs_create_cq *in);
@@ -216,7 +216,10 @@ struct verbs_ops {
 	int (*modify_qp)(struct verbs_qp *qp, const struct verbs_modify_qp *in);
 	int (*query_qp)(struct verbs_qp *qp, const struct verbs_query_qp *in);
 	int (*destroy_qp)(struct verbs_qp *qp);
-	/* OR of enum ibv_query_qp_data_in_order_caps, for the device without the processor */
+	/*
+	 * return an OR of enum ibv_query_qp_data_in_order_caps, for the device without the
+	 * processor
+	 */
 	int (*query_qp_data_in_order)(struct verbs_qp *qp, enum ibv_wr_opcode op);
 	int (*open_qp)(struct verbs_qp *qp, const struct verbs_open_qp *in);
 	int (*modify_qp_rate_limit)(struct verbs_qp *qp, const struct ibv_qp_rate_limit_attr *attr);
@@ -285,9 +288,9 @@ struct verbs_ops {
 	int (*gsi_send)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 	int (*gsi_recv)(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
 	/*
-	 * Pass on a received request without a listener to a process that listens by now.
-	 * -ENOENT: no process does, except perhaps this one. -EAGAIN: the listeners are not known
-	 * yet, or only those from before the request.
+	 * Pass on a received request without a listener to a process that listens now. -ENOENT: no
+	 * process does, except perhaps this one. -EAGAIN: the listeners are not known yet, or only
+	 * those from before the request.
 	 */
 	int (*gsi_offer)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 	/*
@@ -373,9 +376,9 @@ struct verbs_provider {
 	const void *direct;
 };
 
-/* The one symbol a plug-in exports. */
+/* The only symbol that a plug-in exports. */
 struct verbs_provider_entry {
-	uint32_t abi; /* RDMA_PROVIDER_ABI it was built with */
+	uint32_t abi; /* RDMA_PROVIDER_ABI at the time of its build */
 	const struct verbs_provider *provider;
 };
 #define VERBS_PROVIDER(p)                                              \

@@ -231,7 +231,7 @@ int verbs_slot_modify_qp_rate_limit(struct ibv_qp *qp, struct ibv_qp_rate_limit_
 	return ret_int(r);
 }
 
-/* NULL unless the QP was created for the ibv_wr_*() builders. */
+/* Return the extended view. NULL: the QP was not created for the ibv_wr_*() builders. */
 VERBS_EXPORT struct ibv_qp_ex *ibv_qp_to_qp_ex(struct ibv_qp *qp)
 {
 	struct verbs_qp *vqp = to_vqp(qp);

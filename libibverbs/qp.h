@@ -18,7 +18,8 @@
 struct qp_rules {
 	struct {
 		uint32_t required;
-		uint32_t allowed;   /* further ones, and IBV_QP_STATE; 0: no such transition */
+		/* further allowed attributes, and IBV_QP_STATE; 0: there is no such transition */
+		uint32_t allowed;
 	} to[QP_STATES][QP_STATES]; /* [from][to] */
 };
 

@@ -76,6 +76,23 @@ static const char *const wc_statuses[] = {
 	[IBV_WC_TM_RNDV_INCOMPLETE] = "TM software rendezvous",
 };
 
+static const char *const wr_opcodes[] = {
+	[IBV_WR_RDMA_WRITE] = "rdma-write",
+	[IBV_WR_RDMA_WRITE_WITH_IMM] = "rdma-write-with-imm",
+	[IBV_WR_SEND] = "send",
+	[IBV_WR_SEND_WITH_IMM] = "send-with-imm",
+	[IBV_WR_RDMA_READ] = "rdma-read",
+	[IBV_WR_ATOMIC_CMP_AND_SWP] = "atomic-cmp-and-swp",
+	[IBV_WR_ATOMIC_FETCH_AND_ADD] = "atomic-fetch-and-add",
+	[IBV_WR_LOCAL_INV] = "local-inv",
+	[IBV_WR_BIND_MW] = "bind-mw",
+	[IBV_WR_SEND_WITH_INV] = "send-with-inv",
+	[IBV_WR_TSO] = "tso",
+	[IBV_WR_DRIVER1] = "driver1",
+	[IBV_WR_FLUSH] = "flush",
+	[IBV_WR_ATOMIC_WRITE] = "atomic-write",
+};
+
 VERBS_EXPORT const char *ibv_node_type_str(enum ibv_node_type node_type)
 {
 	return enum_name(node_types, ARRAY_SIZE(node_types), node_type, "unknown");
@@ -94,6 +111,11 @@ VERBS_EXPORT const char *ibv_event_type_str(enum ibv_event_type event)
 VERBS_EXPORT const char *ibv_wc_status_str(enum ibv_wc_status status)
 {
 	return enum_name(wc_statuses, ARRAY_SIZE(wc_statuses), status, "unknown");
+}
+
+VERBS_EXPORT const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode)
+{
+	return enum_name(wr_opcodes, ARRAY_SIZE(wr_opcodes), opcode, "unknown");
 }
 
 /*

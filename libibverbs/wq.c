@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Work queues, and the indirection tables made of them. */
+/* Work queues, and the indirection tables that consist of work queues. */
 #include <string.h>
 
 #include "libibverbs/explain.h"

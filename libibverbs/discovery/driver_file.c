@@ -14,7 +14,8 @@ static struct {
 	pthread_mutex_t lock; /* protects the list while it grows; entries are never removed */
 	struct disc_driver_list drivers;
 	bool complete;
-	int lacking; /* -errno of a lack while the files were read: read them again; or 0 */
+	/* -errno if memory or descriptors were missing, so that the files are read again; or 0 */
+	int lacking;
 } files = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.drivers = STAILQ_HEAD_INITIALIZER(files.drivers),
@@ -240,7 +241,7 @@ static int file_read(const char *folder, const char *file, char *text)
 static int file_parse(const char *file, bool must_exist, struct disc_driver **ret_driver)
 {
 	const struct disc_paths *paths = disc_paths();
-	_cleanup_free_ char *text = NULL; /* not on the stack, which may be small */
+	_cleanup_free_ char *text = NULL; /* allocated, because the stack may be small */
 	int r;
 
 	if (disc_linked_only())

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libibverbs/discovery/discovery.h"
+#include "util/env.h"
 #include "util/sysfs.h"
 #include "util/text.h"
 
@@ -149,8 +150,14 @@ static bool class_has_entries(const char *class)
 	return found;
 }
 
+/* UROCE may ask for a device whose package is missing. */
 static void explain_userspace(struct text *why)
 {
+	if (!disc_userspace_exists() && env_get_filled(ENV_UROCE) && disc_userspace_enabled(false))
+		text_add(why,
+			 "; UROCE asks for the RoCE device in user space, but no driver file in %s "
+			 "has 'match userspace': install its provider, uroce",
+			 disc_paths()->config);
 	if (disc_userspace_exists() && !disc_userspace_enabled(false))
 		text_add(why,
 			 "; or use the RoCE device in user space: UROCE=on in the environment, or "

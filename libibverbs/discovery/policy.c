@@ -23,7 +23,7 @@ static const char *const policy_names[] = {
 /* Parse the first word of @text, which ends at ':', white space or the end. */
 static enum policy policy_parse(const char *text, const char *source)
 {
-	size_t length = strcspn(text, ": \t\n#");
+	size_t length = strcspn(text, ": \t\r\n#");
 
 	for (int i = POLICY_OFF; i < ARRAY_SIZE(policy_names); i++)
 		if (strlen(policy_names[i]) == length && !strncmp(text, policy_names[i], length))
@@ -32,33 +32,50 @@ static enum policy policy_parse(const char *text, const char *source)
 	return POLICY_NONE;
 }
 
-/* Read the line "policy WORD" or "policy = WORD". The provider reads the other lines. */
+/* Parse "policy WORD" or "policy = WORD". */
+static enum policy policy_from_line(const char *line, const char *path)
+{
+	size_t length;
+
+	line += strspn(line, " \t");
+	length = strcspn(line, "#\r");
+	if (!length)
+		return POLICY_NONE;
+	if (!strncmp(line, "policy", 6) && line[6] && strchr(" \t=", line[6])) {
+		line += 6;
+		return policy_parse(line + strspn(line, " \t="), path);
+	}
+	log_err("%s: '%.*s': known are 'policy off', 'policy auto' and 'policy on': ignored", path,
+		(int)length, line);
+	return POLICY_NONE;
+}
+
 static enum policy policy_from_file(const char *folder)
 {
+	enum policy policy = POLICY_NONE;
 	_cleanup_free_ char *path = NULL;
 	char text[4096], *line, *rest = text;
+	int r;
 
 	if (asprintf(&path, "%s/uroce.conf", folder) < 0) {
 		path = NULL;
 		return POLICY_NONE;
 	}
-	if (file_read_text(AT_FDCWD, path, text, sizeof(text)) < 0)
+	r = file_read_text(AT_FDCWD, path, text, sizeof(text));
+	if (r < 0) {
+		if (r != -ENOENT && r != -ENOTDIR)
+			log_err("%s cannot be read: %s: ignored", path, strerror(-r));
 		return POLICY_NONE;
-	while ((line = strsep(&rest, "\n"))) {
-		line += strspn(line, " \t");
-		if (strncmp(line, "policy", 6) || !strchr(" \t=", line[6]))
-			continue;
-		line += 6;
-		line += strspn(line, " \t=");
-		return policy_parse(line, path);
 	}
-	return POLICY_NONE;
+	while (policy == POLICY_NONE && (line = strsep(&rest, "\n")))
+		policy = policy_from_line(line, path);
+	return policy;
 }
 
 static enum policy policy_get(void)
 {
 	const struct disc_paths *paths = disc_paths();
-	const char *text = env_get(ENV_UROCE);
+	const char *text = env_get_filled(ENV_UROCE);
 	enum policy policy = text ? policy_parse(text, "UROCE") : POLICY_NONE;
 
 	if (policy == POLICY_NONE)

@@ -5,8 +5,10 @@
 
 #define VERBS_FFI __attribute__((visibility("default")))
 
-/* Put these around a header to compile its inline functions as functions. No declaration of them
- * may come before. */
+/*
+ * Put these around a header to compile its inline functions as functions. No earlier code may
+ * declare these functions.
+ */
 #define FFI_BEGIN                                                                                 \
 	_Pragma("GCC diagnostic push") _Pragma("GCC diagnostic ignored \"-Wmissing-prototypes\"") \
 		_Pragma("GCC diagnostic ignored \"-Wattributes\"")

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The inline functions of verbs_more.h, as functions, like those of verbs.h in verbs.c. */
+/* The inline functions of verbs_more.h as functions, as verbs.c does for verbs.h. */
 #include <infiniband/verbs.h>
 
 #include "libibverbs/ffi/ffi.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "libibverbs/discovery/discovery.h"
 
-/* The shared library contains no providers. All come from files. */
+/* The shared library contains no providers. All providers come from files. */
 
 bool disc_linked_only(void)
 {

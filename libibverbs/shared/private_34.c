@@ -11,8 +11,10 @@
 
 #include "libibverbs/library.h"
 
-/* Vendor libraries read the variable when they destroy objects of a removed device. They have no
- * such objects here. */
+/*
+ * Vendor libraries read this variable when they destroy objects of a removed device. With this
+ * libibverbs they never have such objects.
+ */
 extern bool verbs_allow_disassociate_destroy;
 VERBS_EXPORT bool verbs_allow_disassociate_destroy;
 
@@ -141,4 +143,3 @@ POINTER(ibv_dmabuf_heap_alloc)
 POINTER(ibv_dmabuf_heap_cc_shared_init)
 NOTHING(ibv_dmabuf_heap_destroy)
 NOTHING(ibv_dmabuf_heap_free)
-POINTER(ibv_wr_opcode_str)

@@ -18,17 +18,18 @@
 
 /* Programs only know the name of the struct: verbs_provider_<name> of verbs.h. */
 struct verbs_device_ops {
-	const struct verbs_provider_entry *entry;  /* of a single provider ... */
-	const char *file;			   /* the name of its driver file */
-	const char *text;			   /* text of the driver file */
-	const struct verbs_device_ops *const *all; /* ... or a list of several, up to a NULL */
+	const struct verbs_provider_entry *entry; /* entry of a single provider ... */
+	const char *file;			  /* the name of its driver file */
+	const char *text;			  /* text of the driver file */
+	/* ... or a list of several providers, which ends with NULL */
+	const struct verbs_device_ops *const *all;
 };
 
 extern const struct verbs_device_ops verbs_provider_all;
 
 #pragma GCC visibility push(default)
 
-/* The public ones, see infiniband/verbs/device.h. */
+/* The public functions. See infiniband/verbs/device.h. */
 void ibv_static_providers(void *unused, ...);
 struct ibv_device **ibv_static_get_device_list(int *num_devices);
 

@@ -15,6 +15,47 @@ _rdma_value()
     "$1" --help 2>/dev/null | sed -nE "s/^(.*[[:space:],[])?$2(, --[a-z-]+)?[= ](<[a-z]+>|[A-Z]+).*/\3/p" | head -n 1
 }
 
+# What the usage in the help of program $1 takes besides options: PROGRAM, SOURCE, a host, or nothing.
+_rdma_argument()
+{
+    "$1" --help 2>/dev/null | sed -n '1,/^$/p' | grep -oE -e 'PROGRAM|SOURCE|PEER|<host>' | head -n 1
+}
+
+# Whether an argument that is no option and no value of one is before the current word. $1: the program
+_rdma_has_argument()
+{
+    local i
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        -*) [ -z "$(_rdma_value "$1" "${COMP_WORDS[i]}")" ] || i=$((i + 1)) ;;
+        *) return 0 ;;
+        esac
+    done
+    return 1
+}
+
+_rdma_complete_argument()
+{
+    local program=$1 word=$2
+    case $(_rdma_argument "$program") in
+    PROGRAM)
+        if _rdma_has_argument "$program"; then
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        else
+            mapfile -t COMPREPLY < <(compgen -c -- "$word" | sort -u)
+        fi
+        ;;
+    SOURCE)
+        if _rdma_has_argument "$program"; then
+            mapfile -t COMPREPLY < <(compgen -A hostname -- "$word")
+        else
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+        fi
+        ;;
+    ?*) mapfile -t COMPREPLY < <(compgen -A hostname -- "$word") ;;
+    esac
+}
+
 _rdma_programs()
 {
     local program=$1 word=$2 before=$3 option=
@@ -30,7 +71,15 @@ _rdma_programs()
             COMPREPLY=($(compgen -W "$(ibv_devices 2>/dev/null | sed '1,2d' | awk '{ print $1 }')" -- "$word"))
             return
             ;;
-        "<host>" | "<address>" | ADDRESS)
+        DIR)
+            mapfile -t COMPREPLY < <(compgen -d -- "$word")
+            return
+            ;;
+        FILE)
+            mapfile -t COMPREPLY < <(compgen -f -- "$word")
+            return
+            ;;
+        "<host>" | "<address>" | ADDRESS | HOST)
             COMPREPLY=($(compgen -A hostname -- "$word"))
             return
             ;;
@@ -44,7 +93,7 @@ _rdma_programs()
         # The value of a long option follows without a space.
         [[ ${COMPREPLY[0]-} != *= || ${#COMPREPLY[@]} != 1 ]] || compopt -o nospace 2>/dev/null
         ;;
-    *) COMPREPLY=($(compgen -A hostname -- "$word")) ;;
+    *) _rdma_complete_argument "$program" "$word" ;;
     esac
     return 0
 }

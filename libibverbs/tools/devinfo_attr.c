@@ -7,6 +7,7 @@
 
 #include "libibverbs/tools/devinfo.h"
 #include "libibverbs/tools/json.h"
+#include "libibverbs/tools/show.h"
 #include "util/file.h"
 
 #define DEVICE(member, tabs, style) SHOW_ROW(ibv_device_attr, member, tabs, style, NULL)
@@ -64,8 +65,11 @@ static const struct show_row srq_rows[] = {
 	DEVICE(max_srq_sge, "\t\t\t", SHOW_DEC),
 };
 
-static const struct show_row last_rows[] = {
+static const struct show_row pkey_rows[] = {
 	DEVICE(max_pkeys, "\t\t\t", SHOW_DEC),
+};
+
+static const struct show_row last_rows[] = {
 	DEVICE(local_ca_ack_delay, "\t\t", SHOW_DEC),
 };
 
@@ -99,6 +103,7 @@ static const struct show_flag cap_flags[] = {
 static const struct show_flag cap_flags_ex[] = {
 	{ IBV_DEVICE_RAW_SCATTER_FCS, "RAW_SCATTER_FCS" },
 	{ IBV_DEVICE_PCI_WRITE_END_PADDING, "PCI_WRITE_END_PADDING" },
+	{ IBV_DEVICE_CC_DMA_BOUNCE, "CC_DMA_BOUNCE" },
 };
 
 static const struct show_flag odp_general[] = {
@@ -107,9 +112,14 @@ static const struct show_flag odp_general[] = {
 };
 
 static const struct show_flag odp_transport[] = {
-	{ IBV_ODP_SUPPORT_SEND, "SUPPORT_SEND" },     { IBV_ODP_SUPPORT_RECV, "SUPPORT_RECV" },
-	{ IBV_ODP_SUPPORT_WRITE, "SUPPORT_WRITE" },   { IBV_ODP_SUPPORT_READ, "SUPPORT_READ" },
-	{ IBV_ODP_SUPPORT_ATOMIC, "SUPPORT_ATOMIC" }, { IBV_ODP_SUPPORT_SRQ_RECV, "SUPPORT_SRQ" },
+	{ IBV_ODP_SUPPORT_SEND, "SUPPORT_SEND" },
+	{ IBV_ODP_SUPPORT_RECV, "SUPPORT_RECV" },
+	{ IBV_ODP_SUPPORT_WRITE, "SUPPORT_WRITE" },
+	{ IBV_ODP_SUPPORT_READ, "SUPPORT_READ" },
+	{ IBV_ODP_SUPPORT_ATOMIC, "SUPPORT_ATOMIC" },
+	{ IBV_ODP_SUPPORT_SRQ_RECV, "SUPPORT_SRQ" },
+	{ IBV_ODP_SUPPORT_FLUSH, "SUPPORT_FLUSH" },
+	{ IBV_ODP_SUPPORT_ATOMIC_WRITE, "SUPPORT_ATOMIC_WRITE" },
 };
 
 static const struct show_flag raw_packet[] = {
@@ -119,7 +129,7 @@ static const struct show_flag raw_packet[] = {
 	{ IBV_RAW_PACKET_CAP_DELAY_DROP, "Delay drop" },
 };
 
-/* Other bits are not shown here. */
+/* Bits that are shown here. */
 #define RAW_PACKET_KNOWN                                                       \
 	(IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_SCATTER_FCS | \
 	 IBV_RAW_PACKET_CAP_IP_CSUM | IBV_RAW_PACKET_CAP_DELAY_DROP)
@@ -127,6 +137,21 @@ static const struct show_flag raw_packet[] = {
 static const struct show_flag qp_types[] = {
 	{ 1 << IBV_QPT_RAW_PACKET, "SUPPORT_RAW_PACKET" },
 	{ 1 << IBV_QPT_UD, "SUPPORT_UD" },
+};
+
+static const struct show_flag paced_qp_types[] = {
+	{ 1 << IBV_QPT_RAW_PACKET, "SUPPORT_RAW_PACKET" },
+	{ 1 << IBV_QPT_UD, "SUPPORT_UD" },
+	{ 1 << IBV_QPT_RC, "SUPPORT_RC" },
+};
+
+static const struct show_flag comp_cntr_ops[] = {
+	{ IBV_QP_ATTACH_COMP_CNTR_OP_SEND, "QP_ATTACH_SEND" },
+	{ IBV_QP_ATTACH_COMP_CNTR_OP_RECV, "QP_ATTACH_RECV" },
+	{ IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_READ, "QP_ATTACH_RDMA_READ" },
+	{ IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_READ, "QP_ATTACH_REMOTE_RDMA_READ" },
+	{ IBV_QP_ATTACH_COMP_CNTR_OP_RDMA_WRITE, "QP_ATTACH_RDMA_WRITE" },
+	{ IBV_QP_ATTACH_COMP_CNTR_OP_REMOTE_RDMA_WRITE, "QP_ATTACH_REMOTE_RDMA_WRITE" },
 };
 
 static const struct show_flag tag_matching[] = {
@@ -175,7 +200,7 @@ static void identity_text(const struct devinfo *info)
 	const struct ibv_device_attr *attr = &info->attr.orig_attr;
 	char text[256];
 
-	printf("hca_id:\t%s\n", device->name);
+	printf("hca_id:\t%s\n", show_name(device));
 	printf("\ttransport:\t\t\t%s (%d)\n", show_transport(device->transport_type),
 	       device->transport_type);
 	if (attr->fw_ver[0])
@@ -259,8 +284,21 @@ static void pacing_text(const struct ibv_packet_pacing_caps *caps)
 	       "\t\tqp_rate_limit_min:\t%ukbps\n"
 	       "\t\tqp_rate_limit_max:\t%ukbps\n",
 	       caps->qp_rate_limit_min, caps->qp_rate_limit_max);
-	if (caps->qp_rate_limit_max)
-		supported_qp_text(caps->supported_qpts);
+	if (!caps->qp_rate_limit_max)
+		return;
+	printf("\t\tsupported_qp:\n");
+	FLAGS_TEXT(paced_qp_types, caps->supported_qpts);
+}
+
+static void comp_cntr_text(const struct devinfo *info)
+{
+	struct ibv_comp_cntr_caps caps = { 0 };
+
+	if (ibv_query_comp_cntr_caps(info->ctx, &caps))
+		return;
+	printf("\tmax_comp_cntr:\t\t\t%u\n", caps.max_counters);
+	printf("\tcomp_cntr_caps:\n");
+	FLAGS_TEXT(comp_cntr_ops, caps.supported_qp_attach_ops);
 }
 
 static void tag_matching_text(const struct ibv_tm_caps *caps)
@@ -290,6 +328,8 @@ static void attr_text(const struct devinfo *info)
 	ROWS_TEXT(srq_count_rows, "\t", attr);
 	if (attr->max_srq)
 		ROWS_TEXT(srq_rows, "\t", attr);
+	ROWS_TEXT(pkey_rows, "\t", attr);
+	comp_cntr_text(info);
 	ROWS_TEXT(last_rows, "\t", attr);
 }
 
@@ -340,6 +380,17 @@ static void identity_json(const struct devinfo *info)
 	ROWS_JSON(port_count_rows, attr);
 }
 
+/* A device without counters has 0 of them. */
+static void comp_cntr_json(const struct devinfo *info)
+{
+	struct ibv_comp_cntr_caps caps = { 0 };
+
+	if (ibv_query_comp_cntr_caps(info->ctx, &caps))
+		memset(&caps, 0, sizeof(caps));
+	json_number("max_comp_cntr", caps.max_counters);
+	FLAGS_JSON("comp_cntr_caps", comp_cntr_ops, caps.supported_qp_attach_ops);
+}
+
 static void attr_json(const struct devinfo *info)
 {
 	const struct ibv_device_attr *attr = &info->attr.orig_attr;
@@ -350,6 +401,8 @@ static void attr_json(const struct devinfo *info)
 	ROWS_JSON(fmr_rows, attr);
 	ROWS_JSON(srq_count_rows, attr);
 	ROWS_JSON(srq_rows, attr);
+	ROWS_JSON(pkey_rows, attr);
+	comp_cntr_json(info);
 	ROWS_JSON(last_rows, attr);
 }
 
@@ -379,7 +432,8 @@ static void attr_ex_json(const struct devinfo *info)
 	json_number("max_wq_type_rq", attr->max_wq_type_rq);
 	json_number("qp_rate_limit_min_kbps", attr->packet_pacing_caps.qp_rate_limit_min);
 	json_number("qp_rate_limit_max_kbps", attr->packet_pacing_caps.qp_rate_limit_max);
-	FLAGS_JSON("qp_rate_limit_supported_qp", qp_types, attr->packet_pacing_caps.supported_qpts);
+	FLAGS_JSON("qp_rate_limit_supported_qp", paced_qp_types,
+		   attr->packet_pacing_caps.supported_qpts);
 	json_number("max_num_tags", attr->tm_caps.max_num_tags);
 	FLAGS_JSON("tag_matching", tag_matching, attr->tm_caps.flags);
 	json_number("max_cq_count", attr->cq_mod_caps.max_cq_count);

@@ -79,7 +79,7 @@ static const struct show_row phys_rows[] = {
 	PORT_TEXT(phys_state, "\t\t", show_phys_state),
 };
 
-/* Every valid GID of the device, all ports, in one call. */
+/* All valid GIDs of all ports of the device, from one call. */
 struct gids {
 	struct ibv_gid_entry entries[2047]; /* maximum of one call */
 	ssize_t count;
@@ -148,6 +148,30 @@ static void gids_json(const struct gids *gids, unsigned int port)
 	json_close(']');
 }
 
+/*
+ * Return: false if the device does not report the effective speed. @speed: in units of 100 Mbit/s.
+ */
+static bool effective_speed(const struct devinfo *info, unsigned int port, uint64_t *speed)
+{
+	return ibv_query_port_speed(info->ctx, port, speed) == 0;
+}
+
+static void effective_speed_text(const struct devinfo *info, unsigned int port)
+{
+	uint64_t speed;
+
+	if (effective_speed(info, port, &speed))
+		printf("\t\t\teffective_speed:\t%.1f Gbps\n", speed / 10.0);
+}
+
+static void effective_speed_json(const struct devinfo *info, unsigned int port)
+{
+	uint64_t speed;
+
+	if (effective_speed(info, port, &speed))
+		json_number("effective_speed_mbps", speed * 100);
+}
+
 static void port_text(const struct devinfo *info, unsigned int port,
 		      const struct ibv_port_attr *attr, const struct gids *gids)
 {
@@ -156,6 +180,7 @@ static void port_text(const struct devinfo *info, unsigned int port,
 	printf("\t\t\tlink_layer:\t\t%s\n", show_link_layer(attr->link_layer));
 	if (gids) {
 		ROWS_TEXT(port_more_rows, "\t\t\t", attr);
+		effective_speed_text(info, port);
 		if (info->ctx->device->transport_type == IBV_TRANSPORT_IB)
 			ROWS_TEXT(phys_rows, "\t\t\t", attr);
 		gids_text(gids, port, attr->link_layer);
@@ -163,13 +188,15 @@ static void port_text(const struct devinfo *info, unsigned int port,
 	putchar('\n');
 }
 
-static void port_json(unsigned int port, const struct ibv_port_attr *attr, const struct gids *gids)
+static void port_json(const struct devinfo *info, unsigned int port,
+		      const struct ibv_port_attr *attr, const struct gids *gids)
 {
 	json_open(NULL, '{');
 	json_number("port", port);
 	ROWS_JSON(port_rows, attr);
 	json_string("link_layer", show_link_layer(attr->link_layer));
 	ROWS_JSON(port_more_rows, attr);
+	effective_speed_json(info, port);
 	FLAGS_JSON("port_cap", port_caps, attr->port_cap_flags);
 	FLAGS_JSON("port_cap2", port_caps2, attr->port_cap_flags2);
 	ROWS_JSON(phys_rows, attr);
@@ -195,7 +222,7 @@ int devinfo_ports(const struct devinfo *info, const struct devinfo_options *opti
 			return r;
 		}
 		if (options->json)
-			port_json(port, &attr, gids);
+			port_json(info, port, &attr, gids);
 		else
 			port_text(info, port, &attr, gids);
 	}

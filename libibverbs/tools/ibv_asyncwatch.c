@@ -7,6 +7,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "libibverbs/tools/show.h"
 #include "util/version.h"
 
 static void usage(FILE *to, const char *name)
@@ -33,8 +34,8 @@ static struct ibv_context *device_open(const char *name)
 	if (list[i]) {
 		context = ibv_open_device(list[i]);
 		if (!context)
-			fprintf(stderr, "Couldn't get context for %s: %s\n",
-				ibv_get_device_name(list[i]), strerror(errno));
+			fprintf(stderr, "Couldn't get context for %s: %s\n", show_name(list[i]),
+				strerror(errno));
 	} else if (name) {
 		fprintf(stderr, "IB device %s not found\n", name);
 	} else {
@@ -65,7 +66,7 @@ static int watch(struct ibv_context *context)
 {
 	struct ibv_async_event event;
 
-	printf("%s: async event FD %d\n", ibv_get_device_name(context->device), context->async_fd);
+	printf("%s: async event FD %d\n", show_name(context->device), context->async_fd);
 	while (!ibv_get_async_event(context, &event)) {
 		printf("  event_type %s (%d), port %d\n", ibv_event_type_str(event.event_type),
 		       event.event_type, event_port(&event));

@@ -7,6 +7,7 @@
 
 #include <infiniband/verbs.h>
 
+#include "libibverbs/tools/show.h"
 #include "util/version.h"
 
 static const char usage_text[] =
@@ -27,7 +28,7 @@ static int list_show(void)
 	printf("    %-16s\t   node GUID\n", "device");
 	printf("    %-16s\t----------------\n", "------");
 	for (int i = 0; list[i]; i++)
-		printf("    %-16s\t%016llx\n", ibv_get_device_name(list[i]),
+		printf("    %-16s\t%016llx\n", show_name(list[i]),
 		       (unsigned long long)be64toh(ibv_get_device_guid(list[i])));
 	ibv_free_device_list(list);
 	return 0;

@@ -6,6 +6,7 @@
 
 #include "libibverbs/tools/devinfo.h"
 #include "libibverbs/tools/json.h"
+#include "libibverbs/tools/show.h"
 #include "util/version.h"
 
 static struct devinfo_options options;
@@ -71,7 +72,7 @@ static int list_show(struct ibv_device **list, int count)
 		if (options.json)
 			json_string(NULL, list[i]->name);
 		else
-			printf("\t%s\n", list[i]->name);
+			printf("\t%s\n", show_name(list[i]));
 	}
 	if (options.json)
 		json_close(']');
@@ -104,6 +105,15 @@ static int devices_show(struct ibv_device **list)
 	return -1;
 }
 
+/* A reader of JSON gets a document in any case. */
+static void none_json(void)
+{
+	json_open(NULL, '{');
+	json_open("devices", '[');
+	json_close(']');
+	json_close('}');
+}
+
 static int show(void)
 {
 	struct ibv_device **list;
@@ -112,6 +122,8 @@ static int show(void)
 	list = ibv_get_device_list(&count);
 	if (!list) {
 		perror("Failed to get IB devices list");
+		if (options.json)
+			none_json();
 		return -1;
 	}
 	if (options.json)

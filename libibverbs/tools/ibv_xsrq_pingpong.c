@@ -31,7 +31,7 @@ struct peer {
 static struct pp pp;
 static struct peer peers[PP_QP_MAX];
 static struct ibv_xrcd *xrcd;
-static unsigned int sends_out; /* sends that are not completed */
+static unsigned int sends_out; /* number of sends that have not completed */
 
 /* ---- objects ---- */
 

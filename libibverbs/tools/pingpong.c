@@ -372,6 +372,29 @@ static void report(const struct pp *pp, double us)
 	       (double)pp->clock.sum / pp->clock.count);
 }
 
+/*
+ * End the sends that have not completed. With several queue pairs the last message may arrive
+ * before the completions of sends by the others.
+ */
+static int sends_end(struct pp *pp)
+{
+	struct ibv_qp_attr attr = { .qp_state = IBV_QPS_ERR };
+	unsigned int left = 0;
+	struct ibv_wc wc;
+	int n = 0;
+
+	for (unsigned int i = 0; i < pp->opt.num_qp; i++) {
+		if (!(pp->qps[i].pending & PP_SEND))
+			continue;
+		if ((n = ibv_modify_qp(pp->qps[i].qp, &attr, IBV_QP_STATE)))
+			return pp_fail(n, "Failed to modify QP to ERR");
+		left++;
+	}
+	while (left && (n = ibv_poll_cq(pp->cq, 1, &wc)) >= 0)
+		left -= n && (wc.wr_id & PP_SEND);
+	return n < 0 ? pp_fail(0, "poll CQ failed %d", n) : 0;
+}
+
 static int run(struct pp *pp)
 {
 	double start;
@@ -393,6 +416,9 @@ static int run(struct pp *pp)
 		return r;
 	report(pp, now_us() - start);
 	pp_part(pp);
+	r = sends_end(pp);
+	if (r)
+		return r;
 	return pp->invalid_data ? -EBADMSG : 0;
 }
 

@@ -33,8 +33,8 @@ enum {
 };
 
 struct pp_options {
-	const char *host;   /* of the server; NULL: this is the server */
-	const char *device; /* NULL: the first one */
+	const char *host;   /* name of the server; NULL: this process is the server */
+	const char *device; /* name of the device; NULL: the first one */
 	unsigned int tcp_port;
 	unsigned int ib_port;
 	unsigned int size; /* bytes of a message */
@@ -117,7 +117,7 @@ struct pp {
 	struct {
 		uint64_t last, min, max, sum;
 		unsigned int count;
-	} clock; /* between receive completions, in ticks of the device */
+	} clock; /* time between receive completions, in ticks of the device */
 };
 
 /* pingpong_options.c. Exit with 0 after --help, and with 1 after an error. */

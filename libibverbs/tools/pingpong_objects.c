@@ -6,6 +6,7 @@
 
 #include <infiniband/verbs_more.h>
 
+#include "libibverbs/tools/show.h"
 #include "pingpong.h"
 
 int pp_fail(int error, const char *fmt, ...)
@@ -50,8 +51,7 @@ static int device_open(struct pp *pp)
 	if (device) {
 		pp->context = ibv_open_device(device);
 		if (!pp->context)
-			r = pp_fail(errno, "Couldn't get context for %s",
-				    ibv_get_device_name(device));
+			r = pp_fail(errno, "Couldn't get context for %s", show_name(device));
 	}
 	ibv_free_device_list(list);
 	return r;

@@ -7,6 +7,7 @@
 
 #include "libibverbs/tools/json.h"
 #include "libibverbs/tools/show.h"
+#include "util/text.h"
 #include "util/util.h"
 
 static uint64_t row_value(const struct show_row *row, const void *base)
@@ -229,4 +230,13 @@ const char *show_gid_type(int type)
 	};
 
 	return name_of(names, ARRAY_SIZE(names), type, "Invalid gid type");
+}
+
+const char *show_name(const struct ibv_device *device)
+{
+	static char name[IBV_SYSFS_NAME_MAX];
+
+	snprintf(name, sizeof(name), "%s", device->name);
+	text_make_printable(name);
+	return name;
 }

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <infiniband/verbs.h>
+
 enum show_style {
 	SHOW_DEC,
 	SHOW_HEX,
@@ -62,5 +64,8 @@ const char *show_width(int width);
 const char *show_speed(int speed);
 const char *show_link_layer(int link_layer);
 const char *show_gid_type(int type);
+
+/* Return the name without bytes that control a terminal. It is valid until the next call. */
+const char *show_name(const struct ibv_device *device);
 
 #endif

@@ -9,6 +9,8 @@
 
 #include <infiniband/verbs_more.h>
 
+#include "libibverbs/tools/show.h"
+#include "util/text.h"
 #include "util/util.h"
 #include "util/version.h"
 
@@ -113,10 +115,11 @@ static void entry_show(struct ibv_context *context, const struct ibv_gid_entry *
 		return;
 	if (entry->ndev_ifindex && !if_indextoname(entry->ndev_ifindex, name))
 		snprintf(name, sizeof(name), "%u", entry->ndev_ifindex);
+	text_make_printable(name);
 	gid_text(&entry->gid, gid);
-	printf("%-12s  %-4u  %-5u  %s  %-26s  %-10s  %-7s  %-6s  ",
-	       ibv_get_device_name(context->device), entry->port_num, entry->gid_index, gid,
-	       gid_address(entry, address), name, gid_type(entry->gid_type), gid_scope(entry));
+	printf("%-12s  %-4u  %-5u  %s  %-26s  %-10s  %-7s  %-6s  ", show_name(context->device),
+	       entry->port_num, entry->gid_index, gid, gid_address(entry, address), name,
+	       gid_type(entry->gid_type), gid_scope(entry));
 	use_show(flaws, best);
 }
 
@@ -169,7 +172,7 @@ static int device_show(struct ibv_device *device, const struct choice *choice)
 	int r = context ? table_show(context, choice) : errno;
 
 	if (r)
-		fprintf(stderr, "%s: %s\n", ibv_get_device_name(device), strerror(r));
+		fprintf(stderr, "%s: %s\n", show_name(device), strerror(r));
 	if (context)
 		ibv_close_device(context);
 	return r;

@@ -59,7 +59,7 @@ static inline struct uverbs_attr uverbs_in(uint16_t id, const void *p, uint16_t 
 	return (struct uverbs_attr){ uverbs_attr_make(id, len, uverbs_in_data(p, len)) };
 }
 
-/* Output: the kernel writes @len bytes to @p. */
+/* Add an output: the kernel writes @len bytes to @p. */
 static inline struct uverbs_attr uverbs_out(uint16_t id, void *p, uint16_t len)
 {
 	return (struct uverbs_attr){ uverbs_attr_make(id, len, (uintptr_t)p) };
@@ -75,7 +75,9 @@ static inline struct uverbs_attr uverbs_u64(uint16_t id, uint64_t value)
 	return (struct uverbs_attr){ uverbs_attr_make(id, sizeof(value), value) };
 }
 
-/* A constant of an enum the kernel checks (UVERBS_ATTR_CONST_IN): always 8 bytes on the wire. */
+/*
+ * Add a constant of an enum that the kernel checks (UVERBS_ATTR_CONST_IN). It always has 8 bytes.
+ */
 static inline struct uverbs_attr uverbs_const(uint16_t id, uint64_t value)
 {
 	return uverbs_u64(id, value);
@@ -87,7 +89,7 @@ static inline struct uverbs_attr uverbs_idr(uint16_t id, uint32_t handle)
 	return (struct uverbs_attr){ uverbs_attr_make(id, 0, handle) };
 }
 
-/* A new object. Its handle is stored on success. */
+/* Add a new object. On success its handle is stored. */
 static inline struct uverbs_attr uverbs_new_idr(uint16_t id, uint32_t *ret_handle)
 {
 	return (struct uverbs_attr){ uverbs_attr_make(id, 0, 0), .store = ret_handle };
@@ -106,7 +108,7 @@ static inline struct uverbs_attr uverbs_idrs(uint16_t id, const uint32_t *handle
 	return (struct uverbs_attr){ uverbs_attr_make(id, len, uverbs_in_data(handles, len)) };
 }
 
-/* One of several types of input: the number of the type, and its @len bytes. */
+/* Add one of several types of input: the number of the type, and its @len bytes. */
 static inline struct uverbs_attr uverbs_enum(uint16_t id, uint8_t kind, const void *p, uint16_t len)
 {
 	struct uverbs_attr a = { uverbs_attr_make(id, len, uverbs_in_data(p, len)) };

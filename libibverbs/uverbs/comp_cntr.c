@@ -14,8 +14,10 @@ int uverbs_query_comp_cntr_caps(struct ibv_context *ctx, struct ibv_comp_cntr_ca
 			   sizeof(ret_caps->supported_qp_attach_ops)),
 	};
 
-	return uverbs_ioctl(ctx, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_COMP_CNTR_CAPS, a,
-			    ARRAY_SIZE(a), NULL);
+	int r = uverbs_ioctl(ctx, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_COMP_CNTR_CAPS, a,
+			     ARRAY_SIZE(a), NULL);
+
+	return r == -EPROTONOSUPPORT ? -EOPNOTSUPP : r; /* the kernel is older than counters */
 }
 
 int uverbs_create_comp_cntr(struct ibv_comp_cntr *cntr, const struct verbs_create_comp_cntr *in)

@@ -159,3 +159,15 @@ int uverbs_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 	return -uverbs_write(cq->context, IB_USER_VERBS_CMD_REQ_NOTIFY_CQ, &cmd, sizeof(cmd), NULL,
 			     0, NULL);
 }
+
+int uverbs_poll_cq(struct verbs_cq *cq)
+{
+	struct ib_uverbs_poll_cq cmd = { .cq_handle = cq->cq.handle, .ne = 1 };
+	struct {
+		struct ib_uverbs_poll_cq_resp base;
+		struct ib_uverbs_wc wc;
+	} resp = {};
+
+	return uverbs_write(cq->cq.context, IB_USER_VERBS_CMD_POLL_CQ, &cmd, sizeof(cmd), &resp,
+			    sizeof(resp), NULL);
+}

@@ -212,8 +212,10 @@ int uverbs_query_port_speed(struct ibv_context *ctx, uint32_t port_num, uint64_t
 		uverbs_out(UVERBS_ATTR_QUERY_PORT_SPEED_RESP, ret_speed, sizeof(*ret_speed)),
 	};
 
-	return uverbs_ioctl(ctx, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT_SPEED, a,
-			    ARRAY_SIZE(a), NULL);
+	int r = uverbs_ioctl(ctx, UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT_SPEED, a,
+			     ARRAY_SIZE(a), NULL);
+
+	return r == -EPROTONOSUPPORT ? -EOPNOTSUPP : r; /* the kernel is older than the method */
 }
 
 int uverbs_create_comp_channel(struct ibv_comp_channel *channel)

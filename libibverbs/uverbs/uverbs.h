@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The kernel's commands, one function each, with the signature of the provider op: (object, const
- * request). A provider without private data names them in its ops table; one with private data
- * points the request's udata at its own structs and calls them. All return 0 or -errno and fill the
- * object's handle and what the kernel granted. Exported to providers.
+ * request). A provider without private data has them in its ops table. A provider with private data
+ * sets the request's udata to its own structs and calls them. All functions return 0 or -errno.
+ * They fill in the object's handle and the values that the kernel granted. Exported to providers.
  */
 #ifndef LIBIBVERBS_UVERBS_UVERBS_H
 #define LIBIBVERBS_UVERBS_UVERBS_H
@@ -89,6 +89,8 @@ int uverbs_resize_cq(struct verbs_cq *cq, const struct verbs_resize_cq *in);
 int uverbs_modify_cq(struct verbs_cq *cq, struct ibv_modify_cq_attr *attr);
 int uverbs_destroy_cq(struct verbs_cq *cq); /* waits until its events are acknowledged */
 int uverbs_req_notify_cq(struct ibv_cq *cq, int solicited_only); /* app-facing */
+/* Let the kernel driver poll the queue, without completions for the caller. */
+int uverbs_poll_cq(struct verbs_cq *cq);
 
 /* srq.c */
 int uverbs_create_srq(struct verbs_srq *srq, const struct verbs_create_srq *in);

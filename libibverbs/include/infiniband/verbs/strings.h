@@ -9,6 +9,7 @@
 #include <infiniband/verbs/event.h>
 #include <infiniband/verbs/port.h>
 #include <infiniband/verbs/wc.h>
+#include <infiniband/verbs/wr.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -23,6 +24,7 @@ const char *ibv_wc_status_str(enum ibv_wc_status status);
 const char *ibv_node_type_str(enum ibv_node_type node_type);
 const char *ibv_port_state_str(enum ibv_port_state port_state);
 const char *ibv_event_type_str(enum ibv_event_type event);
+const char *ibv_wr_opcode_str(enum ibv_wr_opcode opcode);
 
 /**
  * ibv_rate_to_mult(), mult_to_ibv_rate() - rates as multiples of 2.5 Gbit/s

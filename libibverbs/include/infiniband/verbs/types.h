@@ -13,6 +13,7 @@
 #include <string.h>
 #include <time.h>
 #include <sys/types.h>
+#include <linux/if_ether.h> /* ETH_ALEN and others, which programs take from verbs.h */
 #include <linux/types.h>
 #include <infiniband/verbs_api.h>
 
