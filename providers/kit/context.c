@@ -17,7 +17,11 @@ int kit_context_check(struct verbs_context *vctx, const struct verbs_open_contex
 
 int kit_context_refused(struct verbs_context *vctx, int r)
 {
-	verbs_err(&vctx->context, "the kernel makes no context: %s", strerror(-r));
+	if (r == -EPROTONOSUPPORT)
+		verbs_err(&vctx->context,
+			  "the kernel has no RDMA_VERBS_IOCTL: Linux 5.4 or newer is needed");
+	else
+		verbs_err(&vctx->context, "the kernel makes no context: %s", strerror(-r));
 	return r;
 }
 

@@ -10,8 +10,10 @@
 int kit_context_check(struct verbs_context *vctx, const struct verbs_open_context *in);
 /* Log that the kernel refused a context with @r, and return @r. */
 int kit_context_refused(struct verbs_context *vctx, int r);
-/* Open a context by the kernel's command, with the two functions above. @udata: of the driver, or
- * NULL */
+/*
+ * Open a context by the kernel's command, with the two functions above. @udata: data for the
+ * driver, or NULL
+ */
 int kit_context_open(struct verbs_context *vctx, const struct verbs_open_context *in,
 		     struct verbs_udata *udata);
 /* Print the firmware's version as the driver's sysfs does: with at least @digits digits of the last

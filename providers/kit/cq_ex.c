@@ -43,3 +43,76 @@ void kit_cq_ex_set_slots(struct ibv_cq_ex *ex, const struct ibv_cq_ex *from, uin
 	if (wc_flags & IBV_WC_EX_WITH_FLOW_TAG)
 		ex->read_flow_tag = from->read_flow_tag;
 }
+
+/* ---- readers of a kept completion */
+
+static enum ibv_wc_opcode kept_opcode(struct ibv_cq_ex *ex)
+{
+	return to_kit_cq(ex)->current.opcode;
+}
+
+static uint32_t kept_vendor_err(struct ibv_cq_ex *ex)
+{
+	return to_kit_cq(ex)->current.vendor_err;
+}
+
+static unsigned int kept_wc_flags(struct ibv_cq_ex *ex)
+{
+	return to_kit_cq(ex)->current.wc_flags;
+}
+
+static uint32_t kept_byte_len(struct ibv_cq_ex *ex)
+{
+	return to_kit_cq(ex)->current.byte_len;
+}
+
+static __be32 kept_imm_data(struct ibv_cq_ex *ex)
+{
+	return to_kit_cq(ex)->current.imm_data;
+}
+
+static uint32_t kept_qp_num(struct ibv_cq_ex *ex)
+{
+	return to_kit_cq(ex)->current.qp_num;
+}
+
+static uint32_t kept_src_qp(struct ibv_cq_ex *ex)
+{
+	return to_kit_cq(ex)->current.src_qp;
+}
+
+static uint32_t kept_slid(struct ibv_cq_ex *ex)
+{
+	return to_kit_cq(ex)->current.slid;
+}
+
+static uint8_t kept_sl(struct ibv_cq_ex *ex)
+{
+	return to_kit_cq(ex)->current.sl;
+}
+
+static uint8_t kept_dlid_path_bits(struct ibv_cq_ex *ex)
+{
+	return to_kit_cq(ex)->current.dlid_path_bits;
+}
+
+void kit_cq_ex_set_kept(struct ibv_cq_ex *ex, const struct ibv_cq_ex *polls, uint64_t wc_flags)
+{
+	const struct ibv_cq_ex slots = {
+		.start_poll = polls->start_poll,
+		.next_poll = polls->next_poll,
+		.end_poll = polls->end_poll,
+		.read_opcode = kept_opcode,
+		.read_vendor_err = kept_vendor_err,
+		.read_wc_flags = kept_wc_flags,
+		.read_byte_len = kept_byte_len,
+		.read_imm_data = kept_imm_data,
+		.read_qp_num = kept_qp_num,
+		.read_src_qp = kept_src_qp,
+		.read_slid = kept_slid,
+		.read_sl = kept_sl,
+		.read_dlid_path_bits = kept_dlid_path_bits,
+	};
+
+	kit_cq_ex_set_slots(ex, &slots, wc_flags);
+}

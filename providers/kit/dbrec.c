@@ -10,7 +10,8 @@ enum {
 	RECORD_SIZE = 2 * sizeof(__be32), /* bytes; also the alignment */
 	LINE_DEFAULT = 64,
 	LINE_MIN = 8,
-	RECORDS_MAX = 4096 / LINE_MIN, /* maximum of a page; the rest of a larger page is unused */
+	/* records of a page at most; the rest of a larger page is unused */
+	RECORDS_MAX = 4096 / LINE_MIN,
 };
 
 struct dbrec_page {
@@ -124,7 +125,7 @@ int dbrec_alloc(struct dbrec_pool *pool, struct verbs_pd *parent, __be32 **ret_r
 	return 0;
 }
 
-/* Return a record to its page. false: it is in no page of the pool. */
+/* Return a record to its page. Return: false if no page of the pool contains it. */
 static bool pool_give(struct dbrec_pool *pool, const __be32 *record)
 {
 	struct dbrec_page *page;

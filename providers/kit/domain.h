@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Domains of devices whose queues are in memory of the kernel and have a lock each. */
+/* Domains of devices whose queues are in memory of the kernel. Each queue has a lock. */
 #ifndef PROVIDERS_KIT_DOMAIN_H
 #define PROVIDERS_KIT_DOMAIN_H
 

@@ -10,7 +10,7 @@
 #include <infiniband/verbs.h>
 
 struct kit_page {
-	void *base; /* NULL: nothing is mapped; unmapping it is allowed */
+	void *base; /* NULL: no page is mapped, and unmapping is allowed */
 	size_t length;
 };
 

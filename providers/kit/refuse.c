@@ -195,7 +195,7 @@ static void recv_text(enum kit_fault fault, uint64_t value, uint32_t limit, char
 	}
 }
 
-/* Return whether @fault is new to this queue, and remember it. */
+/* Return whether @fault is new to this queue, and mark it as known. */
 static bool fault_first(atomic_uint *said, enum kit_fault fault)
 {
 	unsigned int bit = 1u << fault;

@@ -69,7 +69,9 @@ struct kit_sq_limits {
 	unsigned int no_flags; /* IBV_SEND_ flags that the device does not support */
 };
 
-/* As kit_send_refuse(), for ibv_post_send(): find the offending value in @wr. */
+/*
+ * Refuse a request of ibv_post_send() like kit_send_refuse(), and find the offending value in @wr.
+ */
 int kit_post_refuse(struct ibv_qp *qp, atomic_uint *said, const struct ibv_send_wr *wr,
 		    enum kit_fault fault, const struct kit_sq_limits *limits);
 
