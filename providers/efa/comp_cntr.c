@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion counters: the device counts in memory, and programs read without a command. */
+/*
+ * Completion counters. The device counts in memory, and programs read this memory without a
+ * command.
+ */
 #include "libibverbs/uverbs/cmd.h"
 #include "providers/efa/efa.h"
 
@@ -77,7 +80,7 @@ int efa_create_comp_cntr(struct ibv_comp_cntr *ibcntr, const struct verbs_create
 	struct efa_comp_cntr *cntr = (struct efa_comp_cntr *)ibcntr;
 	int r = cntr_check(ibcntr->context, in->attr, dv);
 
-	/* Use a page of its own, because a fork must not separate it from the device. */
+	/* Use a separate page, because a fork must not separate it from the device. */
 	if (!r && dv->flags != KNOWN_FLAGS)
 		r = kit_buf_alloc(&cntr->memory, 2 * sizeof(uint64_t));
 	if (r < 0)

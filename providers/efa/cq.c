@@ -73,7 +73,8 @@ static int cq_create(struct efa_cq *cq, const struct verbs_create_cq *in,
 		.cq_entry_size = cq->stride,
 		.num_sub_cqs = ctx->info.sub_cqs_per_cq,
 		.flags = (in->attr->channel ? EFA_CREATE_CQ_WITH_COMPLETION_CHANNEL : 0) |
-			 (sgid ? EFA_CREATE_CQ_WITH_SGID : 0),
+			 (sgid ? EFA_CREATE_CQ_WITH_SGID : 0) |
+			 (efa_has_wide_ids(ctx) ? EFA_CREATE_CQ_WITH_SQ_COMP_64_BIT_REQ_ID : 0),
 	};
 	struct verbs_udata udata = {
 		.in = &cmd,
@@ -173,14 +174,16 @@ static void cq_unmap(struct efa_cq *cq)
 
 /*
  * Return the size of entries. Only large entries have the GID of the sender and the length of RDMA
- * writes beyond 64 KiB. Small entries are enough for a device without both.
+ * writes beyond 64 KiB. Programs that read ids of 64 bits expect large entries. Small entries are
+ * enough for other devices.
  */
 static uint32_t entry_size(const struct efa_context *ctx, const struct efadv_cq_init_attr *dv)
 {
 	bool sgid = dv && dv->wc_flags & EFADV_WC_EX_WITH_SGID;
 
-	return sgid || efa_can(ctx, EFA_QUERY_DEVICE_CAPS_RDMA_WRITE) ? EFA_CQE_LARGE
-								      : EFA_CQE_SMALL;
+	return sgid || efa_has_wide_ids(ctx) || efa_can(ctx, EFA_QUERY_DEVICE_CAPS_RDMA_WRITE)
+		       ? EFA_CQE_LARGE
+		       : EFA_CQE_SMALL;
 }
 
 int efa_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)

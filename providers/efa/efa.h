@@ -41,7 +41,7 @@ enum {
 	EFA_WQE_SMALL_SHIFT = 6,
 	EFA_WQE_LARGE_SHIFT = 7,
 	EFA_INLINE_SMALL = 32, /* maximum inline bytes of a small request */
-	EFA_INLINE_LARGE = 80, /* the same of a large request */
+	EFA_INLINE_LARGE = 80, /* maximum inline bytes of a large request */
 	EFA_WQE_SGE_MAX = 2,   /* maximum buffers of a request */
 	EFA_RECEIVE_SIZE = 16, /* bytes of a buffer in the receive queue */
 	EFA_CQE_SMALL = 16,    /* bytes of a completion: without and with the sender's GID */
@@ -65,10 +65,10 @@ struct efa_context {
 /* The common part of send and receive queues: free ids, and the wr_id of each used id. */
 struct efa_wq {
 	struct spinlock lock;
-	int max_sge;   /* of a receive; 0 in states that accept no receives */
+	int max_sge;   /* maximum buffers of a receive; 0 in states that accept no receives */
 	uint32_t used; /* outstanding requests */
 	uint32_t max_post;
-	uint16_t id_mask;    /* bits of an id that number the request */
+	uint16_t id_mask;    /* mask of the bits of an id that number the request */
 	uint16_t generation; /* the other bits of an id */
 	uint16_t *ids;	     /* free ids, from index `used` on */
 	uint64_t *wr_ids;
@@ -82,7 +82,7 @@ struct efa_wq {
 
 struct efa_sq {
 	struct efa_wq wq;
-	uint32_t flags;	  /* of each request: IBV_SEND_SIGNALED, or EFA_SQ_CLOSED */
+	uint32_t flags;	  /* flags of each request: IBV_SEND_SIGNALED, or EFA_SQ_CLOSED */
 	bool plain;	  /* requests are small, and may have a buffer */
 	uint8_t shift;	  /* log2 of the bytes of a request */
 	uint32_t control; /* bits of the first word of each request of this round */
@@ -92,14 +92,14 @@ struct efa_sq {
 	uint32_t max_inline;
 	uint32_t max_sge;
 	bool inline_write; /* RDMA writes may have inline data */
-	char *ring;	   /* in the device, written only */
+	char *ring;	   /* memory of the device, which this process only writes */
 	/* The batch between ibv_wr_start() and ibv_wr_complete(), which is built here. */
 	uint64_t *built;
 	struct efa_batch {
 		uint32_t counter, control, used; /* at its start */
 		uint32_t count;
 		int error;     /* first error, positive */
-		uint64_t *wqe; /* the last request; NULL: none */
+		uint64_t *wqe; /* the last request; NULL: there is none */
 		uint8_t kind;  /* enum efa_wqe_kind of the last request */
 	} batch;
 };
@@ -119,7 +119,7 @@ struct efa_comp_cntr {
 	const uint64_t *words[2]; /* by enum verbs_comp_cntr_entry; NULL: not readable here */
 };
 
-/* A part of a completion queue, with a ring of its own. */
+/* A part of a completion queue, with a separate ring. */
 struct efa_sub_cq {
 	const char *at;		 /* the next entry */
 	struct efa_sub_cq *next; /* the part that is polled after this one */
@@ -145,7 +145,7 @@ struct efa_cq {
 	 * this completion queue, by the queue bits of an entry. */
 	uint32_t last_qpn;
 	struct efa_wq *last_wqs[EFA_CQE_QUEUES];
-	void *doorbell; /* or `nowhere` if the device has none */
+	void *doorbell; /* register; or `nowhere` if the device has no doorbell */
 	uint32_t consumed;
 	uint32_t events; /* events that the program has read, in the position of the doorbell */
 	uint32_t deaf;	 /* 1: the device has no doorbell and raises no events */
@@ -154,7 +154,7 @@ struct efa_cq {
 	struct efa_cqe cqe;
 	struct efadv_cq dv;
 	struct kit_page ring_page, doorbell_page;
-	const char *ring; /* of all parts; may be memory of the program */
+	const char *ring; /* ring of all parts; may be memory of the program */
 };
 
 struct efa_qp {
@@ -198,6 +198,13 @@ static inline bool efa_sq_is_open(const struct efa_sq *sq)
 static inline bool efa_can(const struct efa_context *ctx, uint32_t caps)
 {
 	return (ctx->caps.device_caps & caps) == caps;
+}
+
+/* Return whether ids of send requests have 64 bits. Programs that access the queues themselves use
+ * all of them. This library uses the lowest 16 bits alone, which have the generation. */
+static inline bool efa_has_wide_ids(const struct efa_context *ctx)
+{
+	return efa_can(ctx, EFA_QUERY_DEVICE_CAPS_SQ_64_BIT_REQ_ID);
 }
 
 /* context.c */

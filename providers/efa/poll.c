@@ -125,7 +125,7 @@ __attribute__((noinline)) static int poll_rest(struct efa_cq *cq, int num_entrie
 	return poll_end(cq, sub->next, num_entries - left);
 }
 
-/* Bits that send a completion to the slow path. */
+/* Bits of an entry that is not plain. They send a completion to the slow path. */
 #define CQE_NOT_PLAIN (CQE_STATUS_MASK | CQE_OP_MASK | CQE_HAS_IMM | CQE_UNSOLICITED)
 
 /* Fill in @wc from a plain entry. */

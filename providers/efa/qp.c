@@ -4,6 +4,7 @@
 
 #include "providers/efa/wqe.h"
 #include "providers/kit/qp.h"
+#include "providers/kit/wr.h"
 
 static int refuse(struct ibv_context *ctx, const char *what, unsigned long long value)
 {
@@ -29,11 +30,6 @@ static int dv_check(struct efa_context *ctx, const struct efadv_qp_init_attr *dv
 	return 0;
 }
 
-static uint64_t send_ops(const struct ibv_qp_init_attr_ex *attr)
-{
-	return attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS ? attr->send_ops_flags : 0;
-}
-
 static int qp_check(struct efa_context *ctx, const struct verbs_create_qp *in)
 {
 	const struct ibv_qp_init_attr_ex *attr = in->attr;
@@ -45,7 +41,7 @@ static int qp_check(struct efa_context *ctx, const struct verbs_create_qp *in)
 		return refuse(ibctx, "QP type", attr->qp_type);
 	if (!comp_mask_ok(attr->comp_mask, known))
 		return refuse(ibctx, "comp_mask", attr->comp_mask & ~known);
-	if (!comp_mask_ok(send_ops(attr), efa_wr_ops(ctx, attr->qp_type)))
+	if (!comp_mask_ok(kit_wr_ops(attr), efa_wr_ops(ctx, attr->qp_type)))
 		return refuse(ibctx, "send_ops_flags", attr->send_ops_flags);
 	if (!attr->send_cq || !attr->recv_cq || attr->srq) {
 		verbs_err(ibctx, "ibv_create_qp: two completion queues are needed, and no SRQ");
@@ -206,16 +202,25 @@ static int sq_map(struct efa_qp *qp, const struct efa_qp_size *size,
 	return r;
 }
 
+/* Return the flags of the request to the kernel. */
+static uint16_t create_flags(const struct efa_context *ctx, const struct efadv_qp_init_attr *dv)
+{
+	uint16_t flags = efa_has_wide_ids(ctx) ? EFA_CREATE_QP_WITH_SQ_64_BIT_REQ_ID : 0;
+
+	if (dv && dv->flags & EFADV_QP_FLAGS_UNSOLICITED_WRITE_RECV)
+		flags |= EFA_CREATE_QP_WITH_UNSOLICITED_WRITE_RECV;
+	return flags;
+}
+
 static int qp_create(struct efa_qp *qp, const struct verbs_create_qp *in,
 		     const struct efa_qp_size *size, struct efa_ibv_create_qp_resp *ret_resp)
 {
 	const struct efadv_qp_init_attr *dv = in->dv;
-	bool unsolicited = dv && dv->flags & EFADV_QP_FLAGS_UNSOLICITED_WRITE_RECV;
 	struct efa_ibv_create_qp cmd = {
 		.rq_ring_size = size->rq_buffers * EFA_RECEIVE_SIZE,
 		.sq_ring_size = size->sq_count << size->sq_shift,
 		.driver_qp_type = dv ? dv->driver_qp_type : 0,
-		.flags = unsolicited ? EFA_CREATE_QP_WITH_UNSOLICITED_WRITE_RECV : 0,
+		.flags = create_flags(to_ectx(qp->vqp.qp.context), dv),
 		.sl = dv ? dv->sl : 0,
 	};
 	struct verbs_udata udata = {
@@ -312,7 +317,7 @@ int efa_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	}
 	if (in->extended) {
 		vqp->comp_mask |= VERBS_QP_EX;
-		efa_wr_set_slots(qp, send_ops(in->attr), dv ? dv->wr_flags : 0);
+		efa_wr_set_slots(qp, kit_wr_ops(in->attr), dv ? dv->wr_flags : 0);
 	}
 	return 0;
 }

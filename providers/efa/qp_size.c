@@ -5,7 +5,7 @@
 enum {
 	BATCH_UNIT_SHIFT = 6, /* log2 of the unit of max_tx_batch, bytes */
 	BATCH_ANY = 0xffff,
-	RING_MAX = 1 << 16, /* an id has 16 bits */
+	RING_MAX = 1 << 16, /* requests of the largest ring, because an id has 16 bits */
 };
 
 uint32_t efa_sq_shift(uint32_t max_inline, bool inline_write)

@@ -6,7 +6,7 @@
 enum {
 	RECV_LENGTH_SHIFT = 16,
 	RECV_KEY_SHIFT = 32,
-	RECV_LENGTH_MAX = 0xffff, /* bytes of a buffer that the device uses at most */
+	RECV_LENGTH_MAX = 0xffff, /* limit of the bytes that the device uses of a buffer */
 };
 #define RECV_FIRST (1ull << 62)
 #define RECV_LAST  (1ull << 63)

@@ -53,7 +53,7 @@ FLAT void words_copy(char *wqe, unsigned int first, unsigned int count, const ui
 		mmio_write_64(wqe + (first + i) * sizeof(*from), from[i]);
 }
 
-/* Write the four words of the header. @flags: of the first word */
+/* Write the four words of the header. @flags: flags of the first word */
 FLAT void head_write(struct efa_sq *sq, const struct ibv_send_wr *wr, char *wqe, uint32_t flags,
 		     uint32_t length)
 {
@@ -123,7 +123,7 @@ FLAT enum kit_fault send_write(struct efa_sq *sq, const struct ibv_send_wr *wr, 
 	enum kit_fault fault = send_check(sq, wr);
 	char *wqe;
 
-	if (unlikely(fault)) /* also if there is no ring */
+	if (unlikely(fault)) /* also true if there is no ring */
 		return fault;
 	wqe = ring_at(sq, shift);
 	fault = wr->send_flags & IBV_SEND_INLINE ? write_inline(sq, wr, wqe, words)

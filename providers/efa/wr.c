@@ -5,6 +5,7 @@
  * returns the error, and no request is posted.
  */
 #include "providers/efa/wqe.h"
+#include "providers/kit/wr.h"
 
 /* The type of a request, which decides the position of its data. */
 enum efa_wqe_kind {
@@ -302,33 +303,25 @@ static void wr_abort(struct ibv_qp_ex *qp_ex)
 	spinlock_unlock(&sq->wq.lock);
 }
 
-static void set_setters(struct ibv_qp_ex *ex)
-{
-	ex->wr_set_ud_addr = wr_set_ud_addr;
-	ex->wr_set_inline_data = wr_set_inline_data;
-	ex->wr_set_inline_data_list = wr_set_inline_data_list;
-	ex->wr_set_sge = wr_set_sge;
-	ex->wr_set_sge_list = wr_set_sge_list;
-	ex->wr_start = wr_start;
-	ex->wr_complete = wr_complete;
-	ex->wr_abort = wr_abort;
-}
+static const struct ibv_qp_ex wr_slots = {
+	.wr_start = wr_start,
+	.wr_complete = wr_complete,
+	.wr_abort = wr_abort,
+	.wr_set_ud_addr = wr_set_ud_addr,
+	.wr_set_inline_data = wr_set_inline_data,
+	.wr_set_inline_data_list = wr_set_inline_data_list,
+	.wr_set_sge = wr_set_sge,
+	.wr_set_sge_list = wr_set_sge_list,
+	.wr_send = wr_send,
+	.wr_send_imm = wr_send_imm,
+	.wr_rdma_read = wr_rdma_read,
+	.wr_rdma_write = wr_rdma_write,
+	.wr_rdma_write_imm = wr_rdma_write_imm,
+};
 
 void efa_wr_set_slots(struct efa_qp *qp, uint64_t send_ops, uint64_t dv_flags)
 {
-	struct ibv_qp_ex *ex = &qp->vqp.qp_ex;
-
-	set_setters(ex);
-	if (send_ops & IBV_QP_EX_WITH_SEND)
-		ex->wr_send = wr_send;
-	if (send_ops & IBV_QP_EX_WITH_SEND_WITH_IMM)
-		ex->wr_send_imm = wr_send_imm;
-	if (send_ops & IBV_QP_EX_WITH_RDMA_READ)
-		ex->wr_rdma_read = wr_rdma_read;
-	if (send_ops & IBV_QP_EX_WITH_RDMA_WRITE)
-		ex->wr_rdma_write = wr_rdma_write;
-	if (send_ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
-		ex->wr_rdma_write_imm = wr_rdma_write_imm;
+	kit_wr_set_slots(&qp->vqp.qp_ex, &wr_slots, send_ops);
 	if (dv_flags & EFADV_WR_EX_WITH_PROCESSING_HINTS)
 		qp->dv.wr_set_processing_hints = wr_set_processing_hints;
 }

@@ -134,8 +134,10 @@ int erdma_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 
 /* ---- removing the completions of a queue pair that is destroyed */
 
-/* Give its completions a number that no queue pair has. They keep their places, because the bit
- * of the lap belongs to the place. */
+/*
+ * Replace the number in the completions of a queue pair by a number that no queue pair has. The
+ * completions keep their places, because the bit of the lap belongs to the place.
+ */
 static void clean_locked(struct erdma_cq *cq, uint32_t number)
 {
 	const struct erdma_cqe *cqe = cq->next;

@@ -10,8 +10,11 @@
 
 enum {
 	FW_DIGITS = 1,	   /* minimum digits of the last number of the firmware version */
-	RECORD_BYTES = 16, /* of a doorbell record */
-	/* Where doorbells for sends are: an own page, an entry of a page, or a page of all. */
+	RECORD_BYTES = 16, /* bytes of a doorbell record */
+	/*
+	 * Places of doorbells for sends: a separate page, an entry of a page, or a page that all
+	 * share.
+	 */
 	SDB_ENTRY = 1,
 	ENTRY_BYTES = 256,
 };
@@ -103,7 +106,12 @@ static void erdma_close_context(struct verbs_context *vctx)
 static int erdma_query_device(struct ibv_context *ibctx, const struct verbs_query_device *in,
 			      struct ibv_device_attr_ex *ret_attr)
 {
-	return kit_context_query(ibctx, in, ret_attr, FW_DIGITS);
+	int r = kit_context_query(ibctx, in, ret_attr, FW_DIGITS);
+
+	/* Only the kernel invalidates keys of its own memory with this adapter. */
+	ret_attr->orig_attr.device_cap_flags &= ~(unsigned int)IBV_DEVICE_MEM_MGT_EXTENSIONS;
+	ret_attr->device_cap_flags_ex &= ~(uint64_t)IBV_DEVICE_MEM_MGT_EXTENSIONS;
+	return r;
 }
 
 static const struct verbs_ops erdma_ops = {
@@ -111,6 +119,7 @@ static const struct verbs_ops erdma_ops = {
 	.close_context = erdma_close_context,
 	.query_device = erdma_query_device,
 	.query_port = uverbs_query_port,
+	.query_port_speed = uverbs_query_port_speed,
 	.query_gid = uverbs_query_gid,
 	.query_gid_table = uverbs_query_gid_table,
 	.query_pkey = uverbs_query_pkey,

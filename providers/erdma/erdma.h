@@ -38,16 +38,19 @@
 #include "util/spinlock.h"
 
 enum {
-	ERDMA_PAGE = 4096, /* of the device: buffers consist of such pages, on any host */
+	/* bytes of a page of the device; buffers consist of such pages on any host */
+	ERDMA_PAGE = 4096,
 };
 #define ERDMA_QPN_NONE UINT64_MAX
 
 struct erdma_context {
 	struct verbs_context vctx;
 	struct kit_page send_page, recv_page, cq_page; /* doorbells */
-	uint32_t send_offset;			       /* of the context's own doorbell for sends */
-	bool send_shared; /* no own one: the number of the queue pair chooses it */
-	bool iwarp;	  /* the kernel connects queue pairs, and no call tells the library */
+	/* offset of the context's own doorbell for sends */
+	uint32_t send_offset;
+	/* the context has no own doorbell: the number of the queue pair selects one */
+	bool send_shared;
+	bool iwarp; /* the kernel connects queue pairs, and no call tells the library */
 	struct dbrec_pool records;
 	pthread_mutex_t qp_lock;
 	struct idtable qps;
@@ -59,20 +62,20 @@ struct erdma_cq {
 	struct verbs_cq vcq;
 	struct spinlock lock;
 	uint32_t counter;	      /* entries that the process has polled */
-	uint32_t lap;		      /* 0 or 1 << 31, by turns */
+	uint32_t lap;		      /* 0 or 1 << 31, alternating with each lap */
 	const struct erdma_cqe *next; /* entry that the device writes next */
 	const struct erdma_cqe *ring, *end;
 	/* Queue pair of the last completion, and its number as the device writes it. */
 	struct erdma_qp *last;
-	uint64_t last_qpn; /* ERDMA_QPN_NONE: it may be destroyed */
-	uint64_t word; /* of the next arming, without its counter: of armings, of events, and the
-			  CQN */
+	uint64_t last_qpn; /* ERDMA_QPN_NONE: the queue pair may have been destroyed */
+	/* next arming without its counter: number of armings, number of events, and the CQN */
+	uint64_t word;
 	uint64_t *record;
 	char *doorbell;
 	struct kit_buf buf;
 };
 
-/* A posted send: what its completion needs, by its first block. */
+/* Data of a posted send that its completion needs, by its first block. */
 struct erdma_sent {
 	uint64_t wr_id;
 	uint16_t end; /* block behind it */
@@ -85,8 +88,9 @@ struct erdma_sq {
 	uint32_t mask;	       /* blocks - 1 */
 	char *ring;
 	struct erdma_sent *sent;
-	uint64_t qpn;	 /* in its place in a request and in the doorbell */
-	uint64_t always; /* bits of each request: @qpn, and whether each one completes */
+	/* number of the queue pair at its position in a request and in the doorbell */
+	uint64_t qpn;
+	uint64_t always; /* bits of each request: @qpn, and whether each request completes */
 	uint32_t max_inline;
 	int max_sge; /* -1 in states that accept no requests */
 	uint64_t *record;
@@ -98,7 +102,7 @@ struct erdma_sq {
 struct erdma_rq_ring {
 	char *slots;
 	uint64_t *wr_ids;
-	uint64_t qpn; /* in its place in an entry */
+	uint64_t qpn; /* number of the queue pair at its position in an entry */
 	uint64_t *record;
 	char *doorbell;
 	uint32_t mask; /* entries - 1 */

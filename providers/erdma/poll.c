@@ -11,7 +11,7 @@
 /* Bytes of an ibv_wc from pkey_index to the end. */
 #define WC_ADDRESS_BYTES (sizeof(struct ibv_wc) - offsetof(struct ibv_wc, pkey_index))
 
-/* What verbs say of each opcode of the device. */
+/* The verbs opcode and the flags of each opcode of the device. */
 struct cqe_op {
 	uint8_t opcode, flags; /* IBV_WC_ */
 };
@@ -54,8 +54,10 @@ static const struct {
 	[16] = { IBV_WC_RETRY_EXC_ERR, 0 },
 };
 
-/* Retire a send and those in front of it. Return: whether the index is one of a request that waits
- * for its completion. */
+/*
+ * Retire a send and the sends before it. Return: whether the index belongs to a request that waits
+ * for its completion.
+ */
 FLAT bool sent_take(struct erdma_sq *sq, uint32_t index, struct ibv_wc *wc)
 {
 	uint16_t tail = atomic_load_explicit(&sq->tail, memory_order_relaxed);
@@ -78,8 +80,10 @@ FLAT void received_take(struct erdma_rq *rq, uint32_t index, struct ibv_wc *wc)
 	atomic_store_explicit(&rq->tail, tail + 1, memory_order_release);
 }
 
-/* Fill in @wc, but for its status, from an entry of @qp whose first word is @head. Return: whether
- * it completes a request. */
+/*
+ * Fill in @wc, except for its status, from an entry of @qp whose first word is @head. Return:
+ * whether the entry completes a request.
+ */
 FLAT bool wc_read(struct erdma_qp *qp, const struct erdma_cqe *cqe, uint32_t head,
 		  struct ibv_wc *wc)
 {
@@ -105,7 +109,7 @@ FLAT bool wc_read(struct erdma_qp *qp, const struct erdma_cqe *cqe, uint32_t hea
 	return true;
 }
 
-/* Find the queue pair of an entry among those that complete here. */
+/* Find the queue pair of an entry among the queue pairs that complete here. */
 static bool qp_find(struct erdma_cq *cq, uint32_t raw)
 {
 	uint32_t number = be32toh(raw);
@@ -123,7 +127,7 @@ static bool take(struct erdma_cq *cq, const struct erdma_cqe *cqe, uint32_t head
 	uint32_t syndrome = head & CQE_SYNDROME_MASK;
 	uint32_t raw = ((const volatile struct erdma_cqe *)cqe)->qpn;
 
-	/* A queue beyond sends and receives is the kernel's. */
+	/* A queue with a higher number belongs to the kernel. */
 	if ((head >> CQE_RECV_SHIFT & 0xff) > 1)
 		return false;
 	if (raw != cq->last_qpn && !qp_find(cq, raw))
@@ -138,8 +142,10 @@ static bool take(struct erdma_cq *cq, const struct erdma_cqe *cqe, uint32_t head
 	return true;
 }
 
-/* Poll the remaining @left of @num_entries entries. The caller holds the lock, and this function
- * releases it. Entries that complete nothing are skipped, at most a ring of them. */
+/*
+ * Poll the remaining @left of @num_entries entries. The caller holds the lock, and this function
+ * releases it. Skip entries that complete no request, at most as many as the ring has.
+ */
 __attribute__((noinline)) static int poll_rest(struct erdma_cq *cq, int num_entries,
 					       struct ibv_wc *wc, int left)
 {

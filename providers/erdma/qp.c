@@ -4,11 +4,11 @@
 #include "providers/kit/qp.h"
 
 enum {
-	WR_MAX = 8192, /* counters of blocks have 16 bits */
+	WR_MAX = 8192, /* limit of requests, because counters of blocks have 16 bits */
 	SEND_SGE_MAX = 6,
 	RECV_SGE_MAX = 1,
 	INLINE_MAX = 96,
-	/* Doorbells by the number of the queue pair. */
+	/* Number of doorbells. The number of the queue pair selects one. */
 	SEND_DOORBELLS = 32,
 	SEND_DOORBELL_BYTES = 128,
 	RECV_DOORBELLS = 128,
@@ -131,8 +131,10 @@ static int qp_create_locked(struct erdma_qp *qp, const struct verbs_create_qp *i
 	return r;
 }
 
-/* Set whether both rings accept requests in this state. An iWARP connection is made by the kernel
- * alone. Therefore the state says only whether it has ended. */
+/*
+ * Set whether both rings accept requests in this state. Only the kernel makes iWARP connections.
+ * Therefore the state only tells whether the connection has ended.
+ */
 static void rings_open(struct erdma_qp *qp, enum ibv_qp_state state)
 {
 	bool iwarp = to_ectx(qp->vqp.qp.context)->iwarp, over = state == IBV_QPS_ERR;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting receives. The doorbell of each is the first word of its entry. */
+/* Posting receives. The first word of an entry is also the doorbell. */
 #include "providers/erdma/wqe.h"
 
 /* Log why a receive is refused and return the errno. */

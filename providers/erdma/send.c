@@ -19,9 +19,13 @@ enum send_kind {
 };
 
 struct send_op {
-	uint64_t head; /* of a request of one entry: opcode, blocks, and entries if it has a list */
+	/*
+	 * first word of a request with one entry: opcode, blocks, and the number of entries if it
+	 * has a list
+	 */
+	uint64_t head;
 	uint8_t kind;
-	uint8_t blocks; /* of a request of one entry */
+	uint8_t blocks; /* number of blocks of a request with one entry */
 	uint8_t start;	/* offset of the list or the data */
 };
 
@@ -78,7 +82,7 @@ FLAT int room_of(const struct erdma_sq *sq)
 	return (int)sq->mask + 1 - (uint16_t)(sq->head - tail);
 }
 
-/* Write what follows the header up to the list. */
+/* Write the part of a request between the header and the list. */
 FLAT void body_write(char *block, const struct ibv_send_wr *wr, uint32_t length, bool is_write)
 {
 	uint32_t raw =
@@ -141,7 +145,7 @@ static uint32_t inline_write(const struct erdma_sq *sq, const struct ibv_send_wr
 		uint32_t length = wr->sg_list[i].length, to = at & (size - 1);
 		uint32_t first = min_of(length, size - to);
 
-		/* An entry of no bytes may have no address. */
+		/* An entry without bytes may have no address. */
 		if (first)
 			memcpy(sq->ring + to, from, first);
 		if (unlikely(length > first))
@@ -331,8 +335,10 @@ FLAT uint16_t plain_write(struct erdma_sq *sq, uint16_t head, const struct ibv_s
 	return head_write(sq, head, wr, op->head, head + op->blocks);
 }
 
-/* Write a plain request with inline data that do not go round the end of the ring. Return the
- * number of its blocks; 0: another function has to write it. */
+/*
+ * Write a plain request whose inline data ends before the end of the ring. Return the number of its
+ * blocks; 0: another function must write it.
+ */
 FLAT uint32_t plain_write_inline(struct erdma_sq *sq, uint16_t head, int room,
 				 const struct ibv_send_wr *wr)
 {

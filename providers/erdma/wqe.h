@@ -12,7 +12,8 @@ enum {
 	BLOCK_SHIFT = 5,
 	BLOCK = 1 << BLOCK_SHIFT, /* bytes of a block, of a receive and of a completion */
 	BLOCKS_MAX = 4,		  /* of a send */
-	QPN_BITS = 20,		  /* in a send and in its doorbell; elsewhere there are more */
+	/* bits of the number in a send and in its doorbell; other places have more bits */
+	QPN_BITS = 20,
 	CQE_OPS = 19,
 };
 
@@ -48,7 +49,7 @@ enum {
 
 /* Offsets in a send. */
 enum {
-	AT_IMM = 8,	/* big-endian; or the key to invalidate */
+	AT_IMM = 8,	/* big-endian immediate data, or the key to invalidate */
 	AT_LENGTH = 12, /* total */
 	AT_SEND_DATA = 16,
 	AT_WRITE_KEY = 16,
@@ -58,14 +59,14 @@ enum {
 	AT_READ_ADDRESS = 20,	/* local */
 	AT_ATOMIC_OPERAND = 16, /* the value to swap or to add */
 	AT_ATOMIC_COMPARE = 24,
-	/* In the second block of a read or an atomic. */
+	/* Offsets in the second block of a read or an atomic. */
 	AT_REMOTE_ADDRESS = 0,
 	AT_REMOTE_LENGTH = 8,
 	AT_REMOTE_KEY = 12,
 	AT_ATOMIC_ADDRESS = 16, /* local */
 	AT_ATOMIC_LENGTH = 24,
 	AT_ATOMIC_KEY = 28,
-	AT_BLOCK_QPN = 28, /* of a block that begins with an entry of the list */
+	AT_BLOCK_QPN = 28, /* offset in a block that begins with an entry of the list */
 };
 
 /* Offsets in a receive, whose first word is the doorbell as well. */
@@ -84,7 +85,7 @@ struct erdma_cqe {
 };
 _Static_assert(sizeof(struct erdma_cqe) == BLOCK, "as the device writes it");
 
-/* The first word of a completion. Its highest bit tells the lap. */
+/* The first word of a completion. Its highest bit shows the lap. */
 enum {
 	CQE_RECV_SHIFT = 8,
 	CQE_OPCODE_SHIFT = 16,

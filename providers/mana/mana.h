@@ -54,7 +54,7 @@ struct mana_rwq_ind_table {
 	struct mana_wq **wqs; /* the kernel keeps them alive as long as the table */
 };
 
-/* A receiving queue pair has no memory of its own, because it uses the work queues of its table. */
+/* A receiving queue pair has no memory, because it uses the work queues of its table. */
 struct mana_qp {
 	struct verbs_qp vqp;
 	struct mana_queue sq;

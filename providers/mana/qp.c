@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Raw packet queue pairs. A sending queue pair has a ring of its own. A receiving queue pair has a
- * table of work queues.
+ * Raw packet queue pairs. A sending queue pair has a ring. A receiving queue pair has a table of
+ * work queues.
  */
 #include <string.h>
 

@@ -40,7 +40,8 @@
 enum {
 	MLX4_XRC_RECEIVER = 1 << 23, /* bit of the number in a completion */
 	MLX4_PORTS = 2,		     /* maximum of an adapter */
-	MLX4_BF_REGISTERS = 2,	     /* halves of the register for requests, used in turn */
+	/* number of halves of the register for requests, which are used in turn */
+	MLX4_BF_REGISTERS = 2,
 	MLX4_WQE_PREFETCH = 2048, /* bytes that the adapter may prefetch behind the last request */
 };
 
@@ -51,7 +52,7 @@ struct mlx4_context {
 	uint32_t max_qp_wr, max_sge, max_srq_wr, max_srq_sge;
 	uint32_t max_inl_recv;
 	bool atomics, ud_checksums, raw_checksums;
-	uint8_t log_wq_range; /* for the next work queue: mlx4dv_set_context_attr() */
+	uint8_t log_wq_range; /* for the next work queue: set by mlx4dv_set_context_attr() */
 	uint8_t link_layer[MLX4_PORTS];
 	uint8_t port_flags[MLX4_PORTS];
 	uint32_t port_caps[MLX4_PORTS];
@@ -61,7 +62,7 @@ struct mlx4_context {
 	uint32_t bf_size; /* bytes of a half; 0: no register for requests */
 	uint32_t bf_offset;
 	struct kit_page clock; /* counter of the adapter; empty if missing */
-	uint32_t clock_offset; /* of the counter in its page */
+	uint32_t clock_offset; /* offset of the counter in its page */
 	struct spinlock bf_lock;
 
 	pthread_mutex_t qp_lock;
@@ -81,7 +82,7 @@ struct mlx4_sq {
 	uint32_t ops;	/* bit n: IBV_WR_n is possible */
 	uint32_t plain; /* bit n: IBV_WR_n can be a plain request; 0 if max_sge is below 1 */
 	int max_sge;	/* -1 in states without sending */
-	uint32_t flags; /* of every request: MLX4_WQE_CTRL_ */
+	uint32_t flags; /* flags of every request: MLX4_WQE_CTRL_ */
 	bool ethernet;	/* the port is Ethernet: requests of raw frames carry the MAC address */
 	uint32_t checksum_flags; /* flags of IBV_SEND_IP_CSUM; 0: the port computes no checksums */
 	uint32_t mask;
@@ -105,7 +106,7 @@ struct mlx4_qp {
 	struct mlx_srq *srq;
 	uint8_t sl_shift; /* position of the service level in a completion, by the link layer */
 	bool checksums;	  /* completions report checksums of receives */
-	bool rss;	  /* receives through a table: has no rings */
+	bool rss;	  /* receives through a table, so it has no rings */
 	__be32 doorbell;  /* value for the send doorbell register */
 	struct kit_buf buf;
 };
@@ -164,7 +165,7 @@ int mlx4_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int mlx4_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in);
 int mlx4_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void mlx4_cq_event(struct verbs_cq *vcq);
-/* Compute the values for arming from the number and the event count of the queue. */
+/* Compute the values for arming from the number and the event count of the completion queue. */
 void mlx4_cq_arm_set(struct mlx_cq *cq);
 /* Remove the completions of a queue pair from both its queues. @gone: also remove it from the
  * table, so that polling no longer finds it. */

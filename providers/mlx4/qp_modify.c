@@ -66,7 +66,7 @@ int mlx4_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		return uverbs_modify_qp(vqp, in);
 	if (in->mask & IBV_QP_PORT)
 		port_set(qp, in->attr->port_num);
-	/* After this transition the adapter checks the owner bits of the slots. */
+	/* After this transition the adapter reads the owner bits of the slots. */
 	if (has_state && vqp->qp.state == IBV_QPS_RESET && in->attr->qp_state != IBV_QPS_RESET)
 		mlx4_sq_init(&qp->sq);
 	r = uverbs_modify_qp(vqp, in);

@@ -42,16 +42,16 @@ static const struct send_op send_ops[] = {
 /* A request being built. */
 struct send_build {
 	char *slot, *seg;
-	unsigned int ds; /* units of 16 bytes */
+	unsigned int ds; /* length in units of 16 bytes */
 	__be32 imm;
 	uint32_t flags; /* MLX4_WQE_CTRL_ */
-	bool whole;	/* it refers to no other memory: the register may take it */
+	bool whole;	/* the request refers to no other memory, so the register may take it */
 };
 
 /* Inline data consist of pieces. Each piece follows its length and does not cross a 64-byte unit.
  */
 struct inline_build {
-	char *head, *at; /* of the current piece; head NULL: no piece yet */
+	char *head, *at; /* head: beginning of the current piece; NULL: no piece yet */
 	unsigned int heads;
 };
 
@@ -112,8 +112,10 @@ FLAT enum kit_fault data_inline(const struct mlx4_sq *sq, const struct ibv_send_
 	return KIT_FAULT_NONE;
 }
 
-/* Write the data segments from the last to the first. @atomic: only 8 bytes come back, even if the
- * list has more room */
+/*
+ * Write the data segments from the last to the first. @atomic: the adapter returns only 8 bytes,
+ * even if the list has more room
+ */
 FLAT void data_list(const struct ibv_send_wr *wr, bool atomic, struct send_build *b)
 {
 	for (int i = wr->num_sge - 1; i >= 0; i--) {
@@ -470,7 +472,7 @@ FLAT int post_plain(struct mlx4_qp *qp, struct ibv_send_wr *wr, struct ibv_send_
 	struct mlx4_sq *sq = &qp->sq;
 	uint32_t head, end, owner;
 	unsigned int ds;
-	bool whole; /* the last request refers to no other memory: the register may take it */
+	bool whole; /* the last request refers to no other memory, so the register may take it */
 	char *slot;
 
 	if (unlikely(!spinlock_try(&sq->lock)))

@@ -6,7 +6,7 @@ enum {
 	TYPES = 1u << IBV_SRQT_BASIC | 1u << IBV_SRQT_XRC,
 	WR_MAX = 65535, /* indices have 16 bits, and one request is never used */
 	SGE_MAX = 64,
-	XRC_SL_SHIFT = 12, /* for all ports, because completions do not name the port */
+	XRC_SL_SHIFT = 12, /* position for all ports, because completions do not contain the port */
 };
 
 /* Fill unused data segments with an invalid key. */

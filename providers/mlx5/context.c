@@ -7,7 +7,7 @@
 
 enum {
 	FW_DIGITS = 4,
-	CQE_VERSION = 1, /* completions carry the number that this library assigned to the QP */
+	CQE_VERSION = 1, /* completions have the number that this library assigned to the QP */
 };
 
 /* Kernels before 5.0, 4.10 and 4.2 refuse the longer requests. */
@@ -40,7 +40,7 @@ static int context_ask(struct mlx5_context *ctx, const struct verbs_open_context
 		ctx->info = (struct mlx5_ib_alloc_ucontext_resp){};
 		udata.in_len = request_lengths[i];
 		r = uverbs_open_context(&ctx->vctx, &open);
-		/* Other errors are not caused by the length. */
+		/* The length causes no other error. */
 		if (r != -EINVAL && r != -EOPNOTSUPP)
 			return r;
 	}
@@ -56,7 +56,8 @@ static int info_check(struct mlx5_context *ctx)
 
 	if (info->cqe_version != CQE_VERSION) {
 		verbs_err(ibctx,
-			  "the adapter's completions are of version %u, this library knows %d",
+			  "the adapter writes completions of version %u, and only version %d is "
+			  "supported: update its firmware",
 			  info->cqe_version, CQE_VERSION);
 		return -EOPNOTSUPP;
 	}

@@ -170,8 +170,10 @@ void mlx5_cqs_clean(struct mlx5_qp *qp, bool gone)
 {
 	mlx_cqs_lock(qp->send_cq, qp->recv_cq);
 	mlx_cqs_clean_locked(qp->send_cq, qp->recv_cq, qp, cqe_take);
-	/* A new object may get the number at once. Remove it only now, when no entry carries it any
-	 * more. */
+	/*
+	 * Remove the number only now, because no entry has it any more. A new object may get it at
+	 * once.
+	 */
 	if (gone)
 		idtable_remove(&to_mctx(qp->vqp.qp.context)->users, qp->uidx);
 	mlx_cqs_unlock(qp->send_cq, qp->recv_cq);

@@ -94,7 +94,9 @@ void mlx5_dm_unmap(struct mlx5_dm *dm)
 	free(dm->op_pages);
 }
 
-/* Return whether the memory is of a type that only the adapter accesses, unlike ibv_alloc_dm()'s.
+/*
+ * Return whether the memory has a type that only the adapter can access, unlike memory of
+ * ibv_alloc_dm().
  */
 static bool is_hidden(const struct mlx5dv_alloc_dm_attr *dv)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Thread domains, each with a register of its own, and parent domains. */
+/* Thread domains, each with a separate register, and parent domains. */
 #include "providers/mlx5/mlx5.h"
 
 int mlx5_alloc_td(struct ibv_td *ibtd, const struct ibv_td_init_attr *unused)

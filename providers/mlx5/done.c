@@ -21,7 +21,7 @@ struct inlined {
 	uint32_t left;
 };
 
-/* Copy data to the memory of one segment. @nowhere: key of memory whose data are discarded */
+/* Copy data to the memory of one segment. @nowhere: a key whose data is discarded */
 static void piece_fill(const struct mlx5_wqe_data_seg *seg, uint32_t nowhere, struct inlined *data)
 {
 	uint32_t length = min_of(be32toh(seg->byte_count), data->left);
@@ -51,7 +51,10 @@ static void receive_fill(const struct mlx_cq *cq, const void *seg, uint32_t coun
 		piece_fill(piece, nowhere_key(cq), data);
 }
 
-/* Return the bytes between the control segment and the data segments; 0: no data come back. */
+/*
+ * Return the bytes between the control segment and the data segments; 0: the request returns no
+ * data.
+ */
 static uint32_t pieces_offset(const struct mlx5_sq *sq, uint8_t opcode)
 {
 	uint32_t remote = sizeof(struct mlx5_wqe_ctrl_seg) + sq->address_size +

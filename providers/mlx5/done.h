@@ -106,10 +106,13 @@ static inline unsigned int mlx5_cqe_csum(const struct mlx5_cqe64 *cqe)
 /* done.c. Read any other entry: of a failed request, or with data. @last: its last byte */
 bool mlx5_done_read_rare(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsigned int last,
 			 struct mlx5_done *done);
-/* If the entry reports a page fault, post its request again. Return: whether it does. */
+/*
+ * If the entry reports a page fault, post its request again. Return: whether the entry was a page
+ * fault.
+ */
 bool mlx5_done_page_fault(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsigned int last);
 
-/* Return the IBV_WC_ opcode for an opcode of the adapter; -1: it has no fixed one. */
+/* Return the IBV_WC_ opcode for an opcode of the adapter; -1: the opcode is ambiguous. */
 static inline int mlx5_wc_opcode(uint32_t hw)
 {
 	static const uint8_t opcodes[] = {

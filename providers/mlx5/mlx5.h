@@ -45,7 +45,7 @@ enum {
 	MLX5_UAR_SIZE = 4096,	  /* bytes; a page of the system holds one or several */
 	MLX5_BFREG_FIRST = 0x800, /* offset in a UAR, bytes */
 	MLX5_BFREGS_MAX = 512,	  /* of a context */
-	MLX5_PORTS_KNOWN = 2,	  /* ports whose facts are read at open */
+	MLX5_PORTS_KNOWN = 2,	  /* number of ports whose facts are read at open */
 	MLX5_CQE_SIZE_DEFAULT = 64,
 	MLX5_ECE_ASK =
 		0x10000000, /* request for the enhanced connection options of a new queue pair */
@@ -66,14 +66,15 @@ enum {
 struct mlx5_bfreg {
 	char *reg;
 	uint32_t size;
-	uint32_t offset; /* of the next half: 0 or size */
+	uint32_t offset; /* offset of the next half: 0 or size */
 	uint32_t bf_ds;	 /* largest request that can be written into it, in units of 16 bytes */
 	uint32_t bf_inline_ds; /* the same for a request with inline data, used if bf_ds is 0 */
 	bool of_several;       /* several queue pairs use it */
 	bool shared;	       /* several threads use it: lock is needed */
 	bool blueflame;	       /* requests can be written into it */
 	bool legacy;	       /* made on demand by a kernel that otherwise chooses the registers */
-	uint32_t index; /* the kernel's number of its page; of the register if the kernel chooses */
+	/* the kernel's number of its page, or of the register if the kernel chooses */
+	uint32_t index;
 	unsigned int users;
 	uint64_t mmap_offset; /* of its page */
 	struct spinlock lock;
@@ -117,7 +118,8 @@ struct mlx5_context {
 	bool single_threaded;	  /* MLX5_SINGLE_THREADED: registers have no locks */
 	bool atomics;
 	bool raw_csum; /* the adapter computes checksums of raw packets */
-	bool ud_csum;  /* and those of queue pairs with IBV_QP_CREATE_SOURCE_QPN */
+	/* the adapter computes checksums of queue pairs with IBV_QP_CREATE_SOURCE_QPN */
+	bool ud_csum;
 	uint8_t link_layer[MLX5_PORTS_KNOWN];
 	uint8_t port_flags[MLX5_PORTS_KNOWN];
 
@@ -128,9 +130,10 @@ struct mlx5_context {
 	pthread_mutex_t uar_lock; /* protects the lists below, uncached and fw_caps */
 	LIST_HEAD(, mlx5_uar_page) uar_pages;
 	struct mlx5_bfreg_list dedicated, shared, of_threads,
-		doorbells; /* uncached, for a program that asks for one */
+		doorbells; /* uncached registers for programs that ask for one */
 	struct mlx5_bfreg
-		uncached; /* for users that got no other register; only of pages made on demand */
+		/* list for users that got no other register; only of pages made on demand */
+		uncached;
 	bool uncached_used;
 	unsigned int legacy_pages;
 	unsigned int dedicated_count, shared_count;
@@ -152,7 +155,7 @@ struct mlx5_context {
 	LIST_HEAD(, mlx5_sig) sigs; /* signatures of keys; completions report their errors */
 };
 
-/* A thread domain: its threads run one at a time and have a register of their own. */
+/* A thread domain: its threads run one at a time and have a separate register. */
 struct mlx5_td {
 	struct verbs_td vtd;
 	struct mlx5_bfreg *bfreg;
@@ -215,7 +218,7 @@ struct mlx5_raw {
 
 struct mlx5_sq {
 	struct spinlock lock;
-	uint8_t fence;	   /* of the next request; MLX5_WQE_CTRL_ */
+	uint8_t fence;	   /* fence of the next request; MLX5_WQE_CTRL_ */
 	uint8_t signal;	   /* of every request */
 	uint32_t ops;	   /* bit n: IBV_WR_n is possible, and its request fits */
 	bool raw;	   /* the program posts requests that it builds itself */
@@ -236,13 +239,14 @@ struct mlx5_sq {
 	struct mlx5_batch {
 		uint32_t cur_post, nreq;
 		uint8_t fence;
-		int error;			      /* first error, positive */
-		struct mlx5_wqe_ctrl_seg *ctrl;	      /* of the request being built; NULL: none */
+		int error; /* first error, positive */
+		/* control segment of the request being built; NULL: none */
+		struct mlx5_wqe_ctrl_seg *ctrl;
 		const struct mlx5_wqe_ctrl_seg *last; /* last complete request */
 		unsigned int last_ds;
 		char *seg; /* position of its data */
 		unsigned int ds;
-		unsigned int missing; /* setters still to be called */
+		unsigned int missing; /* number of setters still to be called */
 		struct mlx5_raw raw;  /* header and flags, known before the data */
 	} batch;
 	atomic_uint tail; /* requests completed; written by the polling thread */
@@ -256,13 +260,14 @@ struct mlx5_qp {
 	struct mlx_cq *send_cq, *recv_cq;
 	struct mlx_srq *srq;
 	uint32_t uidx;
-	uint32_t ece;	   /* granted by the kernel */
-	uint32_t ece_next; /* to ask for with the next transition */
+	uint32_t ece;	   /* options that the kernel has granted */
+	uint32_t ece_next; /* options to request with the next transition */
 	bool ece_pending;
 	bool bfreg_lent;    /* bfreg belongs to the thread domain */
-	bool rss;	    /* receives through a table: has no rings */
-	uint32_t sqn, tisn; /* of a raw packet queue pair */
-	uint32_t rqn, tirn; /* also of a queue pair that receives through a table */
+	bool rss;	    /* receives through a table, so it has no rings */
+	uint32_t sqn, tisn; /* numbers of a raw packet queue pair */
+	/* numbers of a raw packet queue pair, or of one that receives through a table */
+	uint32_t rqn, tirn;
 	uint64_t tir_icm_addr;
 	bool underlay; /* IBV_QP_CREATE_SOURCE_QPN: sends IPoIB packets as another queue pair */
 	bool split;    /* raw packets, or underlay: its rings are two objects of the adapter */
@@ -271,7 +276,7 @@ struct mlx5_qp {
 	struct mlx5_pd *copies; /* domain with the memory that memcpy requests need; or NULL */
 	bool stops_at_sig_errors;
 	bool ooo;	       /* MLX5DV_QP_CREATE_OOO_DP: data may arrive out of order */
-	bool dct;	       /* a DC target: no rings; has a number from RTR on */
+	bool dct;	       /* a DC target: it has no rings, and a number from RTR on */
 	struct kit_buf sq_buf; /* used if split */
 	__be32 *record;
 	__be32 withheld[2]; /* doorbell record in use until the adapter may take receives */
@@ -361,7 +366,9 @@ struct mlx5_bfreg *mlx5_bfreg_get(struct mlx5_context *ctx);
 void mlx5_bfreg_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
 /* Return a register for the exclusive use of the program. NULL with errno. */
 struct mlx5_bfreg *mlx5_bfreg_get_alone(struct mlx5_context *ctx);
-/* Return a register for a thread domain. NULL: the kernel chooses for its queue pairs as for all.
+/*
+ * Return a register for a thread domain. NULL: the kernel chooses registers for its queue pairs as
+ * for all others.
  */
 struct mlx5_bfreg *mlx5_bfreg_get_for_thread(struct mlx5_context *ctx);
 void mlx5_bfreg_put_alone(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
@@ -373,7 +380,10 @@ void mlx5_doorbell_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
 /* clock.c */
 void mlx5_clock_open(struct mlx5_context *ctx);
 int mlx5_query_rt_values(struct ibv_context *ibctx, struct ibv_values_ex *values);
-/* -EOPNOTSUPP: the kernel has no such page; -EBUSY: an update of the page does not end. */
+/*
+ * Read the clock page. -EOPNOTSUPP: the kernel has no such page; -EBUSY: an update of the page does
+ * not end.
+ */
 int mlx5_clock_info_read(const struct mlx5_context *ctx, struct mlx5dv_clock_info *ret_info);
 /* Return the nanoseconds for which a reading is valid. The context must have the page. */
 uint64_t mlx5_clock_info_period(const struct mlx5_context *ctx);
@@ -405,7 +415,7 @@ int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int mlx5_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in);
 int mlx5_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
 void mlx5_cq_event(struct verbs_cq *vcq);
-/* Compute the values for arming from the number and the event count of the queue. */
+/* Compute the values for arming from the number and the event count of the completion queue. */
 void mlx5_cq_arm_set(struct mlx_cq *cq);
 /* Remove the completions of a queue pair from both its queues. @gone: also remove it from the
  * table, so that polling no longer finds it. */
@@ -431,7 +441,7 @@ int mlx5_setting_registers(struct mlx5_context *ctx);
 /* poll.c, cq_ex.c */
 int mlx5_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 extern const uint64_t mlx5_cq_ex_wc_flags;
-/* Return whether its completions have the time of day. */
+/* Return whether the completions have the time of day. */
 bool mlx5_cq_is_real_time(const struct mlx_cq *cq, uint64_t wc_flags);
 void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags);
 
@@ -454,9 +464,12 @@ int mlx5_modify_qp_rate_limit(struct verbs_qp *vqp, const struct ibv_qp_rate_lim
 int mlx5_set_ece(struct verbs_qp *vqp, const struct ibv_ece *ece);
 int mlx5_query_ece(struct verbs_qp *vqp, struct ibv_ece *ret_ece);
 
-/* direct/support.c: return the most receives of queue pairs whose data may arrive out of order */
+/*
+ * direct/support.c: return the largest number of receives of queue pairs whose data may arrive out
+ * of order
+ */
 struct mlx5dv_ooo_recv_wrs_caps mlx5_ooo_caps(struct mlx5_context *ctx);
-/* Return whether the receives are in a ring, and not in a list. */
+/* Return whether receives are in a ring and not in a list. */
 static inline bool mlx5_is_cyclic(enum ibv_qp_type type)
 {
 	return type == IBV_QPT_RC || type == IBV_QPT_UC || type == IBV_QPT_UD;
@@ -518,7 +531,7 @@ void mlx5_wr_memcpy(struct mlx5dv_qp_ex *dv, uint32_t dest_lkey, uint64_t dest_a
 		    uint32_t src_lkey, uint64_t src_addr, size_t length);
 /* direct/qp.c */
 int mlx5_query_qp_data_in_order(struct verbs_qp *vqp, enum ibv_wr_opcode unused);
-/* To be called in INIT. */
+/* Call in the state INIT. */
 int mlx5_qp_enable_copies(struct ibv_qp *qp);
 int mlx5_qp_stop_at_sig_errors(struct ibv_qp *qp);
 /* direct/umr.c */

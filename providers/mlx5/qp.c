@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "providers/kit/qp.h"
+#include "providers/kit/wr.h"
 #include "providers/mlx5/cqe.h"
 
 static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool dc)
@@ -380,9 +381,7 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	cap_grant(&in->attr->cap, &asked, &size);
 	if (in->extended) {
 		vqp->comp_mask |= VERBS_QP_EX;
-		mlx5_wr_set_slots(qp, in->attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS
-					      ? in->attr->send_ops_flags
-					      : 0);
+		mlx5_wr_set_slots(qp, kit_wr_ops(in->attr));
 		mlx5_wr_set_dv_slots(qp, dv_ops(in->dv));
 	}
 	return 0;

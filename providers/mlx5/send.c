@@ -43,7 +43,7 @@ struct send_build {
 	unsigned int ds;
 	__be32 imm;
 	uint32_t wc_opcode;
-	uint8_t fence; /* of the next request */
+	uint8_t fence; /* fence of the next request */
 };
 
 FLAT enum kit_fault data_inline(const struct mlx5_sq *sq, const struct ibv_send_wr *wr,
@@ -66,7 +66,10 @@ FLAT enum kit_fault data_inline(const struct mlx5_sq *sq, const struct ibv_send_
 	return KIT_FAULT_NONE;
 }
 
-/* Write the data segments. @atomic: only 8 bytes come back, even if the list has more room */
+/*
+ * Write the data segments. @atomic: the adapter returns only 8 bytes, even if the list has more
+ * room
+ */
 FLAT void data_list(const struct mlx5_sq *sq, const struct ibv_send_wr *wr, bool atomic,
 		    struct send_build *b)
 {

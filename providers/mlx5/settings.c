@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Environment variables for queues. Their names are those of other releases of this provider. As
- * there, they are read whenever a queue is created.
+ * Environment variables for queues. Their names are those of other releases of this provider. As in
+ * those releases, creating a queue reads them.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -70,8 +70,8 @@ bool mlx5_setting_scatters(void)
 /* ---- registers */
 
 enum {
-	BFREGS = 16,		/* without MLX5_TOTAL_UUARS, at least */
-	BFREGS_LOW_LATENCY = 4, /* without MLX5_NUM_LOW_LAT_UUARS, at least */
+	BFREGS = 16,		/* default minimum without MLX5_TOTAL_UUARS */
+	BFREGS_LOW_LATENCY = 4, /* default minimum without MLX5_NUM_LOW_LAT_UUARS */
 	BFREGS_SHARED_MOST = 12,
 };
 

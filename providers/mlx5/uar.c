@@ -179,7 +179,7 @@ static struct mlx5_uar_page *legacy_page_new(struct mlx5_context *ctx)
 	return page;
 }
 
-/* Add the registers of a new page to @list. Return: their number; 0 with errno. */
+/* Make a page and add its registers to @list. Return: their number; 0 with errno. */
 static unsigned int list_grow(struct mlx5_context *ctx, struct mlx5_bfreg_list *list, bool shared)
 {
 	unsigned int count = ctx->uars_per_page * PER_UAR;
@@ -190,7 +190,7 @@ static unsigned int list_grow(struct mlx5_context *ctx, struct mlx5_bfreg_list *
 		return 0;
 	page->bfregs = calloc(count, sizeof(*page->bfregs));
 	if (!page->bfregs)
-		return 0; /* the page stays until the context is closed */
+		return 0; /* the page stays allocated until the context is closed */
 	for (unsigned int n = count; n-- > 0;) {
 		struct mlx5_bfreg *bfreg = &page->bfregs[n];
 		unsigned int uar = n / PER_UAR;
@@ -338,8 +338,10 @@ static int dynamic_open(struct mlx5_context *ctx)
 
 /* ---- of a program */
 
-/* Add the registers of a new uncached page to the list. They take only doorbells, therefore no two
- * of them are halves of one. */
+/*
+ * Add the registers of a new uncached page to the list. They take only doorbells, and therefore
+ * have no two halves that are used in turn.
+ */
 static void doorbells_grow(struct mlx5_context *ctx)
 {
 	unsigned int count = ctx->uars_per_page * PER_UAR_INDEX;

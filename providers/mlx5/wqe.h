@@ -136,7 +136,7 @@ FLAT char *wqe_umr(const struct mlx5_sq *sq, char *seg, const struct wqe_umr *um
 	return sq_wrap(sq, (char *)key + UMR_CONTEXT_SIZE);
 }
 
-/* Build a request. Return: its units without the control segment. mw.c */
+/* Build a request. Return: its units without the control segment. In mw.c. */
 unsigned int mlx5_wqe_local_inv(const struct mlx5_sq *sq, char *seg);
 /* -EOPNOTSUPP: the length exceeds the field of the request. */
 int mlx5_wqe_bind(const struct mlx5_qp *qp, char *seg, const struct ibv_mw *mw, uint32_t rkey,

@@ -4,6 +4,7 @@
  * the adapter. The first error ends the batch: builders then do nothing, ibv_wr_complete() returns
  * the error, and no request is posted.
  */
+#include "providers/kit/wr.h"
 #include "providers/mlx5/wqe.h"
 
 #define OPS_RAW (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO)
@@ -27,17 +28,9 @@ int mlx5_wr_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *att
 			 : attr->qp_type == IBV_QPT_RAW_PACKET ? OPS_RAW
 							       : OPS_UD;
 
-	if (!(attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS))
-		return 0;
 	if (!to_mctx(ctx)->atomics)
 		known &= ~OPS_ATOMIC;
-	if (comp_mask_ok(attr->send_ops_flags, known))
-		return 0;
-	verbs_err(ctx,
-		  "ibv_create_qp_ex: send_ops_flags 0x%llx are not supported by this QP type "
-		  "(supported: 0x%llx)",
-		  (unsigned long long)(attr->send_ops_flags & ~known), (unsigned long long)known);
-	return -EOPNOTSUPP;
+	return kit_wr_check(ctx, kit_wr_ops(attr), known);
 }
 
 static inline struct mlx5_qp *ex_to_mqp(struct ibv_qp_ex *qp_ex)
@@ -528,30 +521,37 @@ static void raw_set_inline_data_list(struct ibv_qp_ex *qp_ex, size_t num_buf,
 	raw_set(qp_ex, sges, num_buf, true);
 }
 
-static void set_setters(struct ibv_qp_ex *ex)
-{
-	ex->wr_set_ud_addr = wr_set_ud_addr;
-	ex->wr_set_xrc_srqn = wr_set_xrc_srqn;
-	ex->wr_set_inline_data = wr_set_inline_data;
-	ex->wr_set_inline_data_list = wr_set_inline_data_list;
-	ex->wr_set_sge = wr_set_sge;
-	ex->wr_set_sge_list = wr_set_sge_list;
-	ex->wr_start = wr_start;
-	ex->wr_complete = wr_complete;
-	ex->wr_abort = wr_abort;
-}
+#define SLOTS                                                                   \
+	.wr_start = wr_start, .wr_complete = wr_complete, .wr_abort = wr_abort, \
+	.wr_set_ud_addr = wr_set_ud_addr, .wr_set_xrc_srqn = wr_set_xrc_srqn
 
-static void set_raw(struct ibv_qp_ex *ex, uint64_t send_ops)
-{
-	ex->wr_set_inline_data = raw_set_inline_data;
-	ex->wr_set_inline_data_list = raw_set_inline_data_list;
-	ex->wr_set_sge = raw_set_sge;
-	ex->wr_set_sge_list = raw_set_sge_list;
-	if (send_ops & IBV_QP_EX_WITH_SEND)
-		ex->wr_send = raw_send;
-	if (send_ops & IBV_QP_EX_WITH_TSO)
-		ex->wr_send_tso = raw_send_tso;
-}
+static const struct ibv_qp_ex wr_slots = {
+	SLOTS,
+	.wr_set_inline_data = wr_set_inline_data,
+	.wr_set_inline_data_list = wr_set_inline_data_list,
+	.wr_set_sge = wr_set_sge,
+	.wr_set_sge_list = wr_set_sge_list,
+	.wr_send = wr_send,
+	.wr_send_imm = wr_send_imm,
+	.wr_send_inv = wr_send_inv,
+	.wr_rdma_write = wr_rdma_write,
+	.wr_rdma_write_imm = wr_rdma_write_imm,
+	.wr_rdma_read = wr_rdma_read,
+	.wr_atomic_cmp_swp = wr_atomic_cmp_swp,
+	.wr_atomic_fetch_add = wr_atomic_fetch_add,
+	.wr_local_inv = wr_local_inv,
+	.wr_bind_mw = wr_bind_mw,
+};
+
+static const struct ibv_qp_ex raw_slots = {
+	SLOTS,
+	.wr_set_inline_data = raw_set_inline_data,
+	.wr_set_inline_data_list = raw_set_inline_data_list,
+	.wr_set_sge = raw_set_sge,
+	.wr_set_sge_list = raw_set_sge_list,
+	.wr_send = raw_send,
+	.wr_send_tso = raw_send_tso,
+};
 
 /*
  * Set the builders of @send_ops, which decided the size of requests. Also set all other
@@ -560,39 +560,13 @@ static void set_raw(struct ibv_qp_ex *ex, uint64_t send_ops)
  */
 void mlx5_wr_set_slots(struct mlx5_qp *qp, uint64_t send_ops)
 {
-	struct ibv_qp_ex *ex = &qp->vqp.qp_ex;
+	bool raw = qp->vqp.qp.qp_type == IBV_QPT_RAW_PACKET;
 
 	_Static_assert(IBV_QP_EX_WITH_TSO == 1 << IBV_WR_TSO &&
 			       IBV_QP_EX_WITH_RDMA_WRITE == 1 << IBV_WR_RDMA_WRITE &&
 			       IBV_QP_EX_WITH_SEND_WITH_INV == 1 << IBV_WR_SEND_WITH_INV,
 		       "the same bits");
-	send_ops |= qp->sq.ops;
-
-	set_setters(ex);
-	if (qp->vqp.qp.qp_type == IBV_QPT_RAW_PACKET) {
-		set_raw(ex, send_ops);
-		return;
-	}
-	if (send_ops & IBV_QP_EX_WITH_SEND)
-		ex->wr_send = wr_send;
-	if (send_ops & IBV_QP_EX_WITH_SEND_WITH_IMM)
-		ex->wr_send_imm = wr_send_imm;
-	if (send_ops & IBV_QP_EX_WITH_SEND_WITH_INV)
-		ex->wr_send_inv = wr_send_inv;
-	if (send_ops & IBV_QP_EX_WITH_RDMA_WRITE)
-		ex->wr_rdma_write = wr_rdma_write;
-	if (send_ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
-		ex->wr_rdma_write_imm = wr_rdma_write_imm;
-	if (send_ops & IBV_QP_EX_WITH_RDMA_READ)
-		ex->wr_rdma_read = wr_rdma_read;
-	if (send_ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP)
-		ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
-	if (send_ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
-		ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
-	if (send_ops & IBV_QP_EX_WITH_LOCAL_INV)
-		ex->wr_local_inv = wr_local_inv;
-	if (send_ops & IBV_QP_EX_WITH_BIND_MW)
-		ex->wr_bind_mw = wr_bind_mw;
+	kit_wr_set_slots(&qp->vqp.qp_ex, raw ? &raw_slots : &wr_slots, send_ops | qp->sq.ops);
 }
 
 /* ---- for direct verbs */

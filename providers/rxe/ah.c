@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Address handles. Linux 5.16 and newer number them, and a request names the number; before, each
- * request carried the resolved address.
+ * Address handles. Since Linux 5.16 they have numbers, and a request names the number. On older
+ * kernels each request has the resolved address.
  */
 #include <string.h>
 #include <sys/socket.h>
 
 #include "providers/rxe/rxe.h"
 
-/* ::ffff:a.b.c.d, or a group of IPv4 as the connection manager writes it, ff0e::ffff:a.b.c.d. */
+/*
+ * Return whether the GID is ::ffff:a.b.c.d, or an IPv4 group in the form of the connection manager,
+ * ff0e::ffff:a.b.c.d.
+ */
 static bool gid_is_ipv4(const uint8_t raw[16])
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };

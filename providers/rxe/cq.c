@@ -2,7 +2,7 @@
 /* Completion queues: a ring of struct ibv_wc that the kernel fills. */
 #include "providers/rxe/rxe.h"
 
-/* A slot holds the kernel's work completion, and that begins as the application's. */
+/* A slot has the kernel's work completion, which begins like the application's. */
 _Static_assert(sizeof(struct ibv_wc) == sizeof(struct ib_uverbs_wc), "copied as it is");
 _Static_assert(offsetof(struct ibv_wc, imm_data) == offsetof(struct ib_uverbs_wc, ex), "");
 _Static_assert(offsetof(struct ibv_wc, qp_num) == offsetof(struct ib_uverbs_wc, qp_num), "");
@@ -38,8 +38,8 @@ int rxe_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 }
 
 /*
- * The kernel moves what is pending to the new ring; pollers wait meanwhile. When the new ring
- * cannot be mapped the old mapping stays, so that pollers meet an empty queue instead of none.
+ * Resize the ring. The kernel moves pending completions to the new ring, and pollers wait. If the
+ * new ring cannot be mapped, the old mapping stays, so that pollers find an empty queue.
  */
 int rxe_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 {
@@ -84,9 +84,9 @@ static inline uint32_t cq_take(struct rxe_cq *cq, const struct rxe_queue *queue,
 }
 
 /*
- * With the lock held; gives it back. The indices are read and written once for all of them. What an
- * empty queue does not need is read behind the test for that, and what a single completion does not
- * need behind another.
+ * Poll with the lock held, and release the lock. Indices are read and written once for all
+ * completions. Values are read as late as possible: an empty queue needs the fewest, then a single
+ * completion.
  */
 static inline int cq_poll_locked(struct rxe_cq *cq, int num_entries, struct ibv_wc *wc)
 {
@@ -108,7 +108,10 @@ static inline int cq_poll_locked(struct rxe_cq *cq, int num_entries, struct ibv_
 	return 0;
 }
 
-/* Apart from the fast path, which so calls nothing and needs no stack. */
+/*
+ * Poll when another thread holds the lock. This is not part of the fast path, which therefore calls
+ * no function and needs no stack.
+ */
 __attribute__((noinline, cold)) static int cq_poll_contended(struct rxe_cq *cq, int num_entries,
 							     struct ibv_wc *wc)
 {

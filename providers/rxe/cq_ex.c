@@ -49,7 +49,10 @@ static int ex_start_poll(struct ibv_cq_ex *cq_ex, struct ibv_poll_cq_attr *attr)
 	return 0;
 }
 
-/* At the end the current entry stays readable; those before it go back to the kernel. */
+/*
+ * Go to the next entry. At the end the current entry stays readable. Entries before it return to
+ * the kernel.
+ */
 static int ex_next_poll(struct ibv_cq_ex *cq_ex)
 {
 	struct rxe_cq *cq = ex_to_rcq(cq_ex);
@@ -92,7 +95,7 @@ static uint32_t ex_read_byte_len(struct ibv_cq_ex *cq_ex)
 	return ex_wc(cq_ex)->byte_len;
 }
 
-/* An invalidated rkey is read through here too: the two share their place. */
+/* Return the immediate data or an invalidated rkey, which have the same place. */
 static __be32 ex_read_imm_data(struct ibv_cq_ex *cq_ex)
 {
 	return ex_wc(cq_ex)->imm_data;

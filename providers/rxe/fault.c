@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Why a work request was refused: the limits of a queue, for the messages of providers/kit. */
+/* Causes of refused work requests: the limits of a queue, for the messages of providers/kit. */
 #include <stdio.h>
 
 #include "providers/rxe/rxe.h"
 
-/* Requests in the send ring, and how many of them will give no completion. */
+/*
+ * Return the number of requests in the send ring. *@ret_unsignalled: number of these without a
+ * completion.
+ */
 static uint32_t sq_outstanding(const struct rxe_qp *qp, uint32_t *ret_unsignalled)
 {
 	uint32_t producer = rxe_queue_producer(&qp->sq), n = 0, unsignalled = 0;
@@ -40,7 +43,7 @@ static uint32_t send_limit(const struct rxe_qp *qp, enum kit_fault fault)
 	case KIT_FAULT_INLINE:
 		return qp->max_inline;
 	default:
-		return UINT32_MAX; /* bytes of a request */
+		return UINT32_MAX; /* limit of the bytes of a request */
 	}
 }
 
@@ -63,7 +66,7 @@ static uint32_t recv_limit(const struct rxe_recv_queue *rq, enum kit_fault fault
 	case KIT_FAULT_NUM_SGE:
 		return rq->max_sge;
 	default:
-		return UINT32_MAX; /* bytes of a receive */
+		return UINT32_MAX; /* limit of the bytes of a receive */
 	}
 }
 

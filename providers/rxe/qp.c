@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Queue pairs: the kernel's object plus one or two rings. */
 #include "providers/kit/qp.h"
+#include "providers/kit/wr.h"
 #include "providers/rxe/rxe.h"
 
 /*
- * Operations of ibv_post_send(), by QP type; a bit is an enum ibv_wr_opcode. The driver knows more
- * for UC, but ends every invalidation on it in error.
+ * Operations of ibv_post_send() by QP type. A bit is an enum ibv_wr_opcode. The driver has more
+ * operations for UC, but every invalidation on UC ends in error.
  */
 #define OP(name) (1u << IBV_WR_##name)
 #define OPS_UD	 (OP(SEND) | OP(SEND_WITH_IMM))
@@ -38,9 +39,7 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 			  attr->create_flags);
 		return -EOPNOTSUPP;
 	}
-	if (attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS)
-		return rxe_wr_check(ctx, attr->qp_type, attr->send_ops_flags);
-	return 0;
+	return rxe_wr_check(ctx, attr->qp_type, kit_wr_ops(attr));
 }
 
 static int qp_map(struct rxe_qp *qp, const struct ibv_qp_init_attr_ex *attr,
@@ -86,15 +85,13 @@ int rxe_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 		uverbs_destroy_qp(vqp);
 		return r;
 	}
-	/* The kernel knows which types there are; others than these have nothing to send. */
+	/* The kernel checks the type. Types beyond this table cannot send. */
 	if (in->attr->qp_type < ARRAY_SIZE(send_ops))
 		qp->send_ops = send_ops[in->attr->qp_type];
 	kit_doorbell_init(&qp->doorbell, &vqp->qp);
 	if (in->extended) {
 		vqp->comp_mask |= VERBS_QP_EX;
-		rxe_wr_set_slots(qp, in->attr->comp_mask & IBV_QP_INIT_ATTR_SEND_OPS_FLAGS
-					     ? in->attr->send_ops_flags
-					     : 0);
+		rxe_wr_set_slots(qp, kit_wr_ops(in->attr));
 	}
 	return 0;
 }

@@ -5,7 +5,7 @@
 
 #include "providers/rxe/queue.h"
 
-/* Whether the geometry in the page describes a ring inside the mapping. */
+/* Return whether the geometry in the page describes a ring inside the mapping. */
 static bool geometry_ok(const struct rxe_queue *queue, size_t elem_size)
 {
 	uint64_t slots = (uint64_t)queue->mask + 1;

@@ -26,7 +26,7 @@ struct rxe_queue {
 };
 
 /*
- * Map the ring the kernel has created.
+ * Map the ring that the kernel has created.
  * @what: for the log, e.g. "send queue"
  * @elem_size: least bytes of a slot
  */
@@ -40,7 +40,7 @@ static inline void rxe_queue_unmap(struct rxe_queue *queue)
 	*queue = (struct rxe_queue){};
 }
 
-/* Two of them, in one system call where the kernel put them side by side. */
+/* Unmap two rings, by one system call if they are adjacent. */
 void rxe_queue_unmap_both(struct rxe_queue *a, struct rxe_queue *b);
 
 static inline uint32_t rxe_index_load(const __u32 *index, memory_order order)
@@ -67,7 +67,7 @@ static inline uint32_t rxe_queue_next(const struct rxe_queue *queue, uint32_t in
 
 static inline uint32_t rxe_queue_producer(const struct rxe_queue *queue)
 {
-	/* relaxed: our own index, written under the same lock */
+	/* relaxed: this side's index, which is only written under the same lock */
 	return rxe_index_load(&queue->buf->producer_index, memory_order_relaxed) & queue->mask;
 }
 
@@ -79,7 +79,7 @@ static inline bool rxe_queue_full(const struct rxe_queue *queue, uint32_t produc
 	return rxe_queue_next(queue, producer) == (consumer & queue->mask);
 }
 
-/* Give the kernel every slot before @producer. */
+/* Pass all slots before @producer to the kernel. */
 static inline void rxe_queue_publish(struct rxe_queue *queue, uint32_t producer)
 {
 	/* release: pairs with the kernel's acquire before it reads the slots */
@@ -90,11 +90,11 @@ static inline void rxe_queue_publish(struct rxe_queue *queue, uint32_t producer)
 
 static inline uint32_t rxe_queue_consumer(const struct rxe_queue *queue)
 {
-	/* relaxed: our own index, written under the same lock */
+	/* relaxed: this side's index, which is only written under the same lock */
 	return rxe_index_load(&queue->buf->consumer_index, memory_order_relaxed) & queue->mask;
 }
 
-/* Entries that the kernel has written, from @consumer on. */
+/* Return the number of entries that the kernel has written, from @consumer on. */
 static inline uint32_t rxe_queue_filled(const struct rxe_queue *queue, uint32_t consumer)
 {
 	/* acquire: pairs with the kernel's release when it has written an entry */
@@ -108,7 +108,7 @@ static inline bool rxe_queue_empty(const struct rxe_queue *queue, uint32_t consu
 	return !rxe_queue_filled(queue, consumer);
 }
 
-/* Give the kernel back every slot before @consumer. */
+/* Return all slots before @consumer to the kernel. */
 static inline void rxe_queue_release(const struct rxe_queue *queue, uint32_t consumer)
 {
 	/* release: pairs with the kernel's acquire before it writes into the slots again */

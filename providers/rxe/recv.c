@@ -7,7 +7,7 @@ static inline enum kit_fault recv_build(const struct rxe_recv_queue *rq, uint32_
 					const struct ibv_recv_wr *wr)
 {
 	struct rxe_recv_wqe *wqe = rxe_queue_slot(&rq->queue, producer);
-	uint32_t num_sge = wr->num_sge; /* a negative number becomes one above every limit */
+	uint32_t num_sge = wr->num_sge; /* a negative number becomes larger than every limit */
 	uint64_t length;
 
 	if (unlikely(rxe_queue_full(&rq->queue, producer)))
@@ -23,8 +23,8 @@ static inline enum kit_fault recv_build(const struct rxe_recv_queue *rq, uint32_
 }
 
 /*
- * @bad_wr is set when a request is refused; those before it are posted. Inlined into both callers:
- * a tenth of the instructions of a post.
+ * Post requests up to the first refused one, to which @bad_wr then points. Inlining into both
+ * callers saves a tenth of the instructions of a post.
  */
 __attribute__((always_inline)) static inline enum kit_fault
 recv_post(struct rxe_recv_queue *rq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The soft RoCE provider: start reading here. What is not in this folder is a plain kernel command.
+ * The soft RoCE provider: start reading here. Operations that are not in this folder are plain
+ * kernel commands.
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
@@ -63,7 +64,7 @@ static const struct verbs_provider rxe_provider = {
 	.size = sizeof(rxe_provider),
 	.name = "rxe",
 	.driver_id = RDMA_DRIVER_RXE,
-	/* ABI 1 had other paddings in 32-bit processes. */
+	/* ABI 1 has other padding in 32-bit processes. */
 	.min_abi = sizeof(void *) == 8 ? 1 : 2,
 	.max_abi = 2,
 	.sizes = {

@@ -24,7 +24,8 @@
 struct rxe_cq {
 	struct verbs_cq vcq;
 	struct spinlock lock;
-	uint32_t poll_index; /* slot the extended poll stands on; valid between start and end */
+	/* slot of the current completion of the extended poll; valid between start and end */
+	uint32_t poll_index;
 	struct rxe_queue queue;
 };
 
@@ -53,7 +54,7 @@ struct rxe_qp {
 	/* The batch between ibv_wr_start() and ibv_wr_complete(). */
 	struct rxe_send_wqe *wr_wqe; /* the request being built; NULL: none, or the batch failed */
 	uint32_t wr_producer;
-	int wr_error; /* first mistake, positive errno */
+	int wr_error; /* first error, positive errno */
 
 	struct rxe_recv_queue rq;
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
@@ -61,7 +62,7 @@ struct rxe_qp {
 
 struct rxe_ah {
 	struct ibv_ah ah;
-	uint32_t ah_num;  /* 0: an older kernel, which finds the address in the WQE */
+	uint32_t ah_num;  /* 0: an older kernel, which reads the address from the WQE */
 	struct rxe_av av; /* filled only then */
 };
 
@@ -86,8 +87,8 @@ static inline struct rxe_ah *to_rah(struct ibv_ah *ah)
 }
 
 /*
- * Flags of a completion as the application knows them. Only one differs: the kernel numbers "a key
- * was invalidated" as its own verbs do, which is IBV_WC_IP_CSUM_OK here.
+ * Flags of a completion in the application's numbering. Only one flag differs: the kernel's number
+ * for "a key was invalidated" is IBV_WC_IP_CSUM_OK here.
  */
 #define RXE_WC_WITH_INVALIDATE (1u << 2)
 
@@ -121,10 +122,10 @@ int rxe_create_ah(struct ibv_ah *ah, const struct verbs_create_ah *in);
 
 /* send.c */
 int rxe_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
-/* What the kernel says is in the log. Return: 0, or a positive errno. */
+/* Ring the doorbell. An error of the kernel is logged. Return: 0, or a positive errno. */
 int rxe_doorbell_ring(struct rxe_qp *qp);
 
-/* wr.c: the ibv_wr_*() family. -EOPNOTSUPP when the QP type lacks one of @send_ops. */
+/* wr.c: the ibv_wr_*() family. -EOPNOTSUPP: the QP type lacks one of @send_ops. */
 int rxe_wr_check(struct ibv_context *ctx, enum ibv_qp_type type, uint64_t send_ops);
 void rxe_wr_set_slots(struct rxe_qp *qp, uint64_t send_ops);
 
@@ -136,8 +137,8 @@ int rxe_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_
 int rxe_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind);
 
 /*
- * fault.c: the errno of a refused request, positive. Each cause is explained in the log once per
- * queue, so that a retry loop stays quiet. @value is the offending one.
+ * fault.c: return the positive errno of a refused request. Each cause is logged once per queue, so
+ * that a program that retries in a loop does not fill the log. @value: the offending value.
  */
 int rxe_send_fault(struct rxe_qp *qp, const char *verb, enum kit_fault fault, uint64_t value);
 int rxe_recv_fault(struct rxe_qp *qp, enum kit_fault fault, uint64_t value);

@@ -38,7 +38,7 @@ static inline enum kit_fault build_inline(const struct rxe_qp *qp, struct rxe_se
 static inline enum kit_fault build_data(const struct rxe_qp *qp, struct rxe_send_wqe *wqe,
 					const struct ibv_send_wr *wr)
 {
-	uint32_t num_sge = wr->num_sge; /* a negative number becomes one above every limit */
+	uint32_t num_sge = wr->num_sge; /* a negative number becomes larger than every limit */
 	uint64_t length;
 
 	if (unlikely(num_sge > qp->max_send_sge))
@@ -57,7 +57,7 @@ static enum kit_fault build_atomic(const struct rxe_qp *qp, struct rxe_send_wqe 
 {
 	uint64_t length = 0;
 
-	/* A count above the limit may be above the list's length, too. */
+	/* If the count exceeds the limit, the list may have fewer entries than the count. */
 	if ((uint32_t)wr->num_sge > qp->max_send_sge)
 		return KIT_FAULT_NUM_SGE;
 	for (int i = 0; wr->sg_list && i < wr->num_sge; i++)
@@ -118,7 +118,7 @@ static inline enum kit_fault build_wqe(const struct rxe_qp *qp, struct rxe_send_
 	return unlikely(fault) ? fault : build_data(qp, wqe, wr);
 }
 
-/* The value of @wr that the explanation of @fault names. */
+/* Return the value of @wr that the message about @fault needs. */
 static uint64_t fault_value(const struct ibv_send_wr *wr, enum kit_fault fault)
 {
 	uint64_t length = 0;

@@ -21,7 +21,9 @@ int rxe_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 	return r;
 }
 
-/* Run the command; the kernel stores where a resized ring is mapped at @ret_mi. */
+/*
+ * Run the command. If the ring is resized, the kernel writes the place of the new ring to @ret_mi.
+ */
 static int srq_modify(struct verbs_srq *vsrq, const struct verbs_modify_srq *in,
 		      struct mminfo *ret_mi)
 {
@@ -32,7 +34,7 @@ static int srq_modify(struct verbs_srq *vsrq, const struct verbs_modify_srq *in,
 	return uverbs_modify_srq(vsrq, &request);
 }
 
-/* The kernel moves what is posted to the new ring; posters wait meanwhile. */
+/* Resize the ring. The kernel moves posted receives to the new ring, and threads that post wait. */
 static int srq_resize(struct verbs_srq *vsrq, const struct verbs_modify_srq *in)
 {
 	struct rxe_recv_queue *rq = &to_rsrq(&vsrq->srq)->rq;

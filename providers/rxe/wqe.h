@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Filling a work queue element. A slot still holds its request of the last lap, so everything the
- * kernel reads before it writes is set here, and nothing else: the kernel trusts state, dma.resid,
- * dma.cur_sge and dma.sge_offset to be fresh.
+ * Filling a work queue element. A slot still has its request of the last lap. Therefore set all
+ * fields that the kernel reads before it writes them, and no others: the kernel expects new values
+ * of state, dma.resid, dma.cur_sge and dma.sge_offset.
  */
 #ifndef RXE_WQE_H
 #define RXE_WQE_H
@@ -15,7 +15,7 @@ _Static_assert(sizeof(struct ibv_sge) == sizeof(struct rxe_sge), "copied as it i
 _Static_assert(offsetof(struct ibv_sge, length) == offsetof(struct rxe_sge, length), "");
 _Static_assert(offsetof(struct ibv_sge, lkey) == offsetof(struct rxe_sge, lkey), "");
 
-/* Return: bytes described, in 64 bits, so that no list wraps past a limit. */
+/* Copy the list. Return: its bytes, in 64 bits so that no sum wraps below a limit. */
 static inline uint64_t rxe_sge_copy(struct rxe_sge *to, const struct ibv_sge *from, uint32_t count)
 {
 	uint64_t length = 0;
@@ -27,7 +27,7 @@ static inline uint64_t rxe_sge_copy(struct rxe_sge *to, const struct ibv_sge *fr
 	return length;
 }
 
-/* Inline data; a buffer of no bytes may have no address. */
+/* Copy inline data. A buffer without bytes may have no address. */
 static inline void rxe_bytes_copy(uint8_t *to, const void *from, size_t length)
 {
 	if (length)
@@ -44,7 +44,7 @@ static inline void rxe_dma_init(struct rxe_dma_info *dma, uint32_t length, uint3
 	dma->reserved = 0;
 }
 
-/* @ex: immediate data as it goes over the wire, or the rkey to invalidate */
+/* @ex: immediate data in wire order, or the rkey to invalidate */
 static inline void rxe_wqe_init(struct rxe_send_wqe *wqe, uint64_t wr_id, uint32_t opcode,
 				uint32_t send_flags, uint32_t ex)
 {
@@ -60,7 +60,7 @@ static inline void rxe_wqe_init(struct rxe_send_wqe *wqe, uint64_t wr_id, uint32
 	wqe->has_rd_atomic = 0;
 }
 
-/* The kernel puts iova, not remote_addr, into packets. */
+/* The kernel puts iova into packets, not remote_addr. */
 static inline void rxe_wqe_set_rdma(struct rxe_send_wqe *wqe, uint64_t remote_addr, uint32_t rkey)
 {
 	wqe->wr.wr.rdma.remote_addr = remote_addr;

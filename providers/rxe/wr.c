@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_wr_*(): a batch of requests is built in the send ring, one slot a builder, and shown to the
- * kernel by complete. The first mistake ends the batch; complete returns it and nothing is posted.
+ * ibv_wr_*(): the send ring gets a batch of requests, one slot for each builder. ibv_wr_complete()
+ * shows the batch to the kernel. The first error ends the batch: ibv_wr_complete() returns the
+ * error, and no request is posted.
  */
 #include <string.h>
 
+#include "providers/kit/wr.h"
 #include "providers/rxe/wqe.h"
 
 /*
- * As ibv_post_send() has them (qp.c), and what only this family can express. UC has the builder for
- * an invalidation, although the driver ends each in error: programs ask for it at creation.
+ * Operations of ibv_post_send() (qp.c), and those that exist only as builders. UC has the builder
+ * for an invalidation, because programs request it at creation. The driver ends each such request
+ * in error.
  */
 #define OPS_UD (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)
 #define OPS_UC                                                                     \
@@ -28,15 +31,7 @@ static const uint64_t wr_ops[] = {
 
 int rxe_wr_check(struct ibv_context *ctx, enum ibv_qp_type type, uint64_t send_ops)
 {
-	uint64_t known = type < ARRAY_SIZE(wr_ops) ? wr_ops[type] : 0;
-
-	if (comp_mask_ok(send_ops, known))
-		return 0;
-	verbs_err(ctx,
-		  "ibv_create_qp_ex: send_ops_flags 0x%llx are not supported by this QP type "
-		  "(supported: 0x%llx)",
-		  (unsigned long long)(send_ops & ~known), (unsigned long long)known);
-	return -EOPNOTSUPP;
+	return kit_wr_check(ctx, send_ops, type < ARRAY_SIZE(wr_ops) ? wr_ops[type] : 0);
 }
 
 static inline struct rxe_qp *ex_to_rqp(struct ibv_qp_ex *qp_ex)
@@ -44,7 +39,10 @@ static inline struct rxe_qp *ex_to_rqp(struct ibv_qp_ex *qp_ex)
 	return (struct rxe_qp *)qp_ex;
 }
 
-/* What exceeds a limit is ENOSPC in this family, where ibv_post_send() says ENOMEM or EINVAL. */
+/*
+ * Refuse a request. A value beyond a limit is ENOSPC here. ibv_post_send() returns ENOMEM or
+ * EINVAL.
+ */
 __attribute__((noinline, cold)) static void wr_refuse(struct rxe_qp *qp, enum kit_fault fault,
 						      uint64_t value)
 {
@@ -59,7 +57,7 @@ __attribute__((noinline, cold)) static void wr_refuse(struct rxe_qp *qp, enum ki
 	qp->wr_error = r;
 }
 
-/* The next free slot as a request of @opcode without data. NULL: the batch has failed. */
+/* Begin a request of @opcode without data in the next free slot. NULL: the batch has failed. */
 static inline struct rxe_send_wqe *wr_begin(struct rxe_qp *qp, enum ibv_wr_opcode opcode,
 					    uint32_t ex)
 {
@@ -131,7 +129,7 @@ static void wr_atomic_fetch_add(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t
 	wr_atomic(qp_ex, IBV_WR_ATOMIC_FETCH_AND_ADD, rkey, remote_addr, add, 0);
 }
 
-/* The 8 bytes lie where inline data would; the kernel knows by the opcode. */
+/* The 8 bytes are in the place of inline data. The kernel detects this by the opcode. */
 static void wr_atomic_write(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t remote_addr,
 			    const void *atomic_wr)
 {
@@ -150,7 +148,7 @@ static void wr_atomic_write(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t rem
 	rxe_dma_init(&wqe->dma, sizeof(uint64_t), 0);
 }
 
-/* No data moves: the length says how much is to be flushed. */
+/* Build a flush. It transfers no data: the length is that of the range to flush. */
 static void wr_flush(struct ibv_qp_ex *qp_ex, uint32_t rkey, uint64_t remote_addr, size_t len,
 		     uint8_t type, uint8_t level)
 {
@@ -187,7 +185,7 @@ static void wr_local_inv(struct ibv_qp_ex *qp_ex, uint32_t invalidate_rkey)
 	wr_begin(ex_to_rqp(qp_ex), IBV_WR_LOCAL_INV, invalidate_rkey);
 }
 
-/* On a UD QP ibv_wr_set_ud_addr() fills the address; until then there is none. */
+/* Begin a send. On a UD QP the address is missing until ibv_wr_set_ud_addr(). */
 static void wr_send_op(struct ibv_qp_ex *qp_ex, enum ibv_wr_opcode opcode, uint32_t ex)
 {
 	static const struct rxe_ah nowhere;
@@ -212,7 +210,7 @@ static void wr_send_inv(struct ibv_qp_ex *qp_ex, uint32_t invalidate_rkey)
 	wr_send_op(qp_ex, IBV_WR_SEND_WITH_INV, invalidate_rkey);
 }
 
-/* The request the setters work on. NULL: the batch has failed, or no builder came before. */
+/* Return the request that setters change. NULL: the batch has failed, or no builder was called. */
 static inline struct rxe_send_wqe *wr_current(struct rxe_qp *qp)
 {
 	if (unlikely(!qp->wr_wqe))
@@ -234,7 +232,7 @@ static void wr_set_ud_addr(struct ibv_qp_ex *qp_ex, struct ibv_ah *ah, uint32_t 
 		rxe_wqe_set_ud(wqe, to_rah(ah), remote_qpn, remote_qkey);
 }
 
-/* IBV_SEND_INLINE follows from the setter, whatever wr_flags said. */
+/* Set inline data. The setter implies IBV_SEND_INLINE, whatever wr_flags contains. */
 static void wr_set_inline_data(struct ibv_qp_ex *qp_ex, void *addr, size_t length)
 {
 	struct rxe_qp *qp = ex_to_rqp(qp_ex);
@@ -332,45 +330,30 @@ static void wr_abort(struct ibv_qp_ex *qp_ex)
 	spinlock_unlock(&ex_to_rqp(qp_ex)->sq_lock);
 }
 
-static void set_setters(struct ibv_qp_ex *ex)
-{
-	ex->wr_set_ud_addr = wr_set_ud_addr;
-	ex->wr_set_inline_data = wr_set_inline_data;
-	ex->wr_set_inline_data_list = wr_set_inline_data_list;
-	ex->wr_set_sge = wr_set_sge;
-	ex->wr_set_sge_list = wr_set_sge_list;
-	ex->wr_start = wr_start;
-	ex->wr_complete = wr_complete;
-	ex->wr_abort = wr_abort;
-}
+static const struct ibv_qp_ex wr_slots = {
+	.wr_start = wr_start,
+	.wr_complete = wr_complete,
+	.wr_abort = wr_abort,
+	.wr_set_ud_addr = wr_set_ud_addr,
+	.wr_set_inline_data = wr_set_inline_data,
+	.wr_set_inline_data_list = wr_set_inline_data_list,
+	.wr_set_sge = wr_set_sge,
+	.wr_set_sge_list = wr_set_sge_list,
+	.wr_send = wr_send,
+	.wr_send_imm = wr_send_imm,
+	.wr_send_inv = wr_send_inv,
+	.wr_rdma_write = wr_rdma_write,
+	.wr_rdma_write_imm = wr_rdma_write_imm,
+	.wr_rdma_read = wr_rdma_read,
+	.wr_atomic_cmp_swp = wr_atomic_cmp_swp,
+	.wr_atomic_fetch_add = wr_atomic_fetch_add,
+	.wr_atomic_write = wr_atomic_write,
+	.wr_flush = wr_flush,
+	.wr_local_inv = wr_local_inv,
+	.wr_bind_mw = wr_bind_mw,
+};
 
 void rxe_wr_set_slots(struct rxe_qp *qp, uint64_t send_ops)
 {
-	struct ibv_qp_ex *ex = &qp->vqp.qp_ex;
-
-	set_setters(ex);
-	if (send_ops & IBV_QP_EX_WITH_RDMA_WRITE)
-		ex->wr_rdma_write = wr_rdma_write;
-	if (send_ops & IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM)
-		ex->wr_rdma_write_imm = wr_rdma_write_imm;
-	if (send_ops & IBV_QP_EX_WITH_SEND)
-		ex->wr_send = wr_send;
-	if (send_ops & IBV_QP_EX_WITH_SEND_WITH_IMM)
-		ex->wr_send_imm = wr_send_imm;
-	if (send_ops & IBV_QP_EX_WITH_RDMA_READ)
-		ex->wr_rdma_read = wr_rdma_read;
-	if (send_ops & IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP)
-		ex->wr_atomic_cmp_swp = wr_atomic_cmp_swp;
-	if (send_ops & IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
-		ex->wr_atomic_fetch_add = wr_atomic_fetch_add;
-	if (send_ops & IBV_QP_EX_WITH_LOCAL_INV)
-		ex->wr_local_inv = wr_local_inv;
-	if (send_ops & IBV_QP_EX_WITH_BIND_MW)
-		ex->wr_bind_mw = wr_bind_mw;
-	if (send_ops & IBV_QP_EX_WITH_SEND_WITH_INV)
-		ex->wr_send_inv = wr_send_inv;
-	if (send_ops & IBV_QP_EX_WITH_FLUSH)
-		ex->wr_flush = wr_flush;
-	if (send_ops & IBV_QP_EX_WITH_ATOMIC_WRITE)
-		ex->wr_atomic_write = wr_atomic_write;
+	kit_wr_set_slots(&qp->vqp.qp_ex, &wr_slots, send_ops);
 }

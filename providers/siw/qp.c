@@ -32,7 +32,7 @@ static int qp_map(struct siw_qp *qp, const struct ibv_qp_init_attr_ex *attr,
 	qp->mask = resp->num_sqe - 1;
 	qp->max_sge = min_of(attr->cap.max_send_sge, (uint32_t)SIW_MAX_SGE);
 	qp->always = SIW_WQE_VALID | (attr->sq_sig_all ? SIW_WQE_SIGNALLED : 0);
-	/* A QP that receives nothing has no ring. */
+	/* A QP without receives has no ring. */
 	if (attr->srq || !resp->num_rqe)
 		return 0;
 	r = siw_recv_queue_map(&qp->rq, ctx, "receive queue", resp->rq_key, resp->num_rqe,

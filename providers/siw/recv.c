@@ -61,8 +61,8 @@ static uint32_t recv_limit(const struct siw_recv_queue *rq, enum kit_fault fault
 }
 
 /*
- * Programs pass an empty list, or a NULL @bad_wr: other releases of this provider accept both, here
- * and in siw_post_srq_recv() and siw_post_send().
+ * Accept an empty list and a NULL @bad_wr, here and in siw_post_srq_recv() and siw_post_send().
+ * Other releases of this provider accept both, and programs rely on it.
  */
 int siw_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {

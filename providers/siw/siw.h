@@ -102,7 +102,7 @@ static inline void siw_slot_give(__u16 *flags, uint16_t value)
 	atomic_store_explicit((_Atomic uint16_t *)flags, value, memory_order_release);
 }
 
-/* acquire: pairs with the kernel's store of the flags, behind the rest */
+/* acquire: pairs with the kernel's store of the flags, which comes after the rest */
 static inline bool siw_cqe_valid(struct siw_cqe *cqe)
 {
 	return atomic_load_explicit((atomic_uchar *)&cqe->flags, memory_order_acquire) &

@@ -36,7 +36,7 @@ _Static_assert(
 		offsetof(struct ibv_wc, wc_flags) == offsetof(struct ibv_wc, src_qp) + 4,
 	"neighbours in the ring and in verbs");
 
-/* IBV_WC_ opcodes by those of the device. Programs cannot post other operations. */
+/* IBV_WC_ opcodes, indexed by the device's opcodes. Programs cannot post other operations. */
 static const uint8_t sent_opcodes[] = {
 	[PVRDMA_WC_SEND] = IBV_WC_SEND,
 	[PVRDMA_WC_RDMA_WRITE] = IBV_WC_RDMA_WRITE,
@@ -99,7 +99,7 @@ static inline bool wc_read_plain(struct ibv_wc *wc, const struct pvrdma_cqe *cqe
 
 	if (unlikely(result & ~(uint64_t)PVRDMA_WC_RECV))
 		return false;
-	/* In verbs the status is the first of the two. */
+	/* In verbs the status is the first of the two words. */
 	both_write(&wc->status, result << 32);
 	source = both_read(&cqe->src_qp);
 	both_write(&wc->src_qp, source);

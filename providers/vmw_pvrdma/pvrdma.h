@@ -66,7 +66,8 @@ struct pvrdma_pd {
 struct pvrdma_cq {
 	struct verbs_cq vcq;
 	struct spinlock lock;
-	struct pvrdma_ring ring; /* its index: entries that the process has polled */
+	/* ring whose index counts the entries that the process has polled */
+	struct pvrdma_ring ring;
 	/* The queue pair of the last completion: the bits of its handle in completions, or
 	 * PVRDMA_NO_NAME if it may be destroyed, and its number. */
 	uint32_t last_name, last_qpn;
@@ -205,7 +206,7 @@ int pvrdma_destroy_srq(struct verbs_srq *vsrq);
 
 /* send.c, recv.c */
 int pvrdma_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
-/* Return the bits of pvrdma_sq.ops. */
+/* Return the value of pvrdma_sq.ops for a type. */
 uint32_t pvrdma_send_ops(enum ibv_qp_type type);
 int pvrdma_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 int pvrdma_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr,

@@ -96,6 +96,9 @@ EFADV_EXPORT int efadv_query_qp_wqs(struct ibv_qp *ibqp, struct efadv_wq_attr *s
 	wq_show(&qp->sq.wq, qp->sq.ring, 1u << qp->sq.shift, qp->sq.wq.max_post, qp->sq.max_batch,
 		sq_attr, inlen);
 	wq_show(&qp->rq.wq, qp->rq.ring, EFA_RECEIVE_SIZE, receives, receives, rq_attr, inlen);
+	if (HAS_MEMBER(struct efadv_wq_attr, caps, inlen) &&
+	    efa_has_wide_ids(to_ectx(ibqp->context)))
+		sq_attr->caps = EFADV_WQ_CAPS_64_BIT_REQ_ID;
 	return 0;
 }
 

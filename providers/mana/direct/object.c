@@ -41,7 +41,7 @@ static bool is_ours(struct ibv_context *ctx)
 	return manadv_context(ctx, "manadv_init_obj");
 }
 
-/* Check that each object belongs to a device of mana. Each may be of another device. */
+/* Check that each object belongs to a device of mana. The devices may differ. */
 static bool are_ours(const struct manadv_obj *obj, uint64_t type)
 {
 	return (!(type & MANADV_OBJ_QP) || is_ours(obj->qp.in->context)) &&

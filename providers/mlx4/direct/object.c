@@ -71,7 +71,7 @@ static bool is_ours(struct ibv_context *ctx)
 	return mlx4dv_context(ctx, "mlx4dv_init_obj");
 }
 
-/* Check that each object belongs to a device of mlx4. Each may be of another device. */
+/* Check that each object belongs to a device of mlx4. The devices may differ. */
 static bool are_ours(const struct mlx4dv_obj *obj, uint64_t type)
 {
 	return (!(type & MLX4DV_OBJ_QP) || is_ours(obj->qp.in->context)) &&

@@ -41,6 +41,6 @@ MLX5DV_EXPORT int mlx5dv_map_ah_to_qp(struct ibv_ah *ibah, uint32_t qp_num)
 	if (!mapping)
 		return errno;
 	if (!atomic_compare_exchange_strong(&ah->mapping, &none, mapping))
-		mlx5_fw_destroy(mapping); /* another thread mapped it first */
+		mlx5_fw_destroy(mapping); /* another thread has already made the mapping */
 	return 0;
 }

@@ -85,7 +85,7 @@ void mlx5_wr_memcpy(struct mlx5dv_qp_ex *dv, uint32_t dest_lkey, uint64_t dest_a
 	batch = mlx5_wr_begin(qp, MLX5_OPCODE_MMO, OPMOD_COPY, 0, (uint32_t)MLX5DV_WC_MEMCPY);
 	if (!batch)
 		return;
-	length %= length_most; /* the maximum itself is encoded as 0 */
+	length %= length_most; /* the maximum is encoded as 0 */
 	wqe_data(batch->seg, (uintptr_t)opaque->addr, 0, opaque->lkey);
 	wqe_data(batch->seg + MLX_SEGMENT, src_addr, length, src_lkey);
 	wqe_data(batch->seg + 2 * MLX_SEGMENT, dest_addr, length, dest_lkey);

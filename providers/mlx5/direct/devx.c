@@ -8,9 +8,9 @@
 
 enum {
 	STATUS_SHIFT = 24,
-	HEAD_SIZE = 8, /* of an answer: status and syndrome */
+	HEAD_SIZE = 8, /* bytes of status and syndrome at the beginning of an answer */
 	COMMAND_MIN = 2,
-	LENGTH_MAX = UINT16_MAX, /* of a kernel attribute */
+	LENGTH_MAX = UINT16_MAX, /* bytes of the largest kernel attribute */
 };
 
 /* A method of a kernel object, and its attributes. */
@@ -18,7 +18,7 @@ struct request {
 	const char *function;
 	uint16_t object, method;
 	uint16_t in_id, out_id;
-	uint32_t handle; /* of the object, in attribute in_id - 1; unused for the device */
+	uint32_t handle; /* handle of the object, in attribute in_id - 1; unused for the device */
 };
 
 static unsigned int opcode_of(const void *in)

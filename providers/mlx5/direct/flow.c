@@ -42,15 +42,28 @@ static int destroy(struct ibv_context *ibctx, const char *function, uint16_t obj
 
 /* ---- matchers */
 
+/* Return whether the table has the RDMA packets of one port of the adapter. */
+static bool is_of_port(const struct mlx5dv_flow_matcher_attr *attr)
+{
+	return attr->comp_mask & MLX5DV_FLOW_MATCHER_MASK_FT_TYPE &&
+	       (attr->ft_type == MLX5DV_FLOW_TABLE_TYPE_RDMA_TRANSPORT_RX ||
+		attr->ft_type == MLX5DV_FLOW_TABLE_TYPE_RDMA_TRANSPORT_TX);
+}
+
 static int matcher_check(struct ibv_context *ibctx, const char *function,
 			 const struct mlx5dv_flow_matcher_attr *attr)
 {
-	const uint64_t known = MLX5DV_FLOW_MATCHER_MASK_FT_TYPE;
+	const uint64_t port = MLX5DV_FLOW_MATCHER_MASK_IB_PORT;
 
-	if (!comp_mask_ok(attr->comp_mask, known))
-		return refuse(ibctx, function, "comp_mask can have a table's type", -EOPNOTSUPP);
+	if (!comp_mask_ok(attr->comp_mask, MLX5DV_FLOW_MATCHER_MASK_FT_TYPE | port))
+		return refuse(ibctx, function, "comp_mask has an unknown bit", -EOPNOTSUPP);
 	if (attr->type != IBV_FLOW_ATTR_NORMAL)
 		return refuse(ibctx, function, "type is not IBV_FLOW_ATTR_NORMAL", -EOPNOTSUPP);
+	if (is_of_port(attr) && !(attr->comp_mask & port))
+		return refuse(ibctx, function, "a table of RDMA packets needs ib_port", -EINVAL);
+	if (!is_of_port(attr) && attr->comp_mask & port)
+		return refuse(ibctx, function, "only a table of RDMA packets has ib_port",
+			      -EOPNOTSUPP);
 	return 0;
 }
 
@@ -67,6 +80,8 @@ static int matcher_create(struct mlx5dv_flow_matcher *matcher,
 			    &attr->priority, sizeof(attr->priority)),
 		uverbs_when(attr->comp_mask & MLX5DV_FLOW_MATCHER_MASK_FT_TYPE,
 			    uverbs_const(MLX5_IB_ATTR_FLOW_MATCHER_FT_TYPE, attr->ft_type)),
+		uverbs_when(attr->comp_mask & MLX5DV_FLOW_MATCHER_MASK_IB_PORT,
+			    uverbs_u32(MLX5_IB_ATTR_FLOW_MATCHER_IB_PORT, attr->ib_port)),
 		uverbs_when(attr->flags,
 			    uverbs_u32(MLX5_IB_ATTR_FLOW_MATCHER_FLOW_FLAGS, attr->flags)),
 	};

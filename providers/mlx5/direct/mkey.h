@@ -60,7 +60,7 @@ struct mlx5_sig {
 	struct mlx5_sig_block block, next;
 	/* The sig_lock of the context protects the rest. */
 	uint32_t error_count;
-	bool count_changed; /* since a request passed it to the adapter */
+	bool count_changed; /* has changed since a request passed it to the adapter */
 	bool error_waits;
 	struct mlx5_sig_error error;
 };
@@ -68,7 +68,7 @@ struct mlx5_sig {
 struct mlx5_mkey {
 	struct mlx5dv_mkey dv;
 	struct mlx5dv_devx_obj *object;
-	uint16_t entries; /* maximum entries of the list */
+	uint16_t entries; /* largest number of list entries */
 	uint64_t length;  /* bytes of the mapped memory, from the last layout */
 	bool crypto;	  /* requests may give it a cipher */
 	struct mlx5_cipher cipher, next_cipher;
@@ -91,10 +91,12 @@ struct mlx5_block {
 	uint8_t selector;
 };
 const struct mlx5_block *mlx5_block_of(enum mlx5dv_block_size size);
-/* Set @cipher by @attr. -EINVAL: the attributes are not valid. */
+/* Set @cipher from @attr. -EINVAL: the attributes are not valid. */
 int mlx5_cipher_set(struct mlx5_qp *qp, struct mlx5_cipher *cipher,
 		    const struct mlx5dv_crypto_attr *attr);
-/* Write the block of the cipher, which follows that of the signatures. -EINVAL: the two do not fit.
+/*
+ * Write the block of the cipher, which follows the block of the signatures. -EINVAL: the two blocks
+ * do not fit together.
  */
 int mlx5_cipher_write(const struct mlx5_cipher *cipher, const struct mlx5_sig_block *block,
 		      uint8_t *ret_bsf);
@@ -105,17 +107,17 @@ void mlx5_crypto_caps(struct mlx5_context *ctx, struct mlx5dv_crypto_caps *ret_c
 /* sig.c. Allocate the signatures of a key. NULL with errno. */
 struct mlx5_sig *mlx5_sig_new(struct ibv_pd *pd);
 int mlx5_sig_free(struct mlx5_context *ctx, struct mlx5_sig *sig);
-/* Add it to the list in which completions find it. */
+/* Add the signatures to the list in which completions find them. */
 void mlx5_sig_publish(struct mlx5_context *ctx, struct mlx5_sig *sig, uint32_t key);
 /* Query the capabilities. All are 0 if the device has no signatures. */
 void mlx5_sig_caps(struct mlx5_context *ctx, struct mlx5dv_sig_caps *ret_caps);
-/* Set sig->next by @attr. -EINVAL: the attributes are not valid. */
+/* Set sig->next from @attr. -EINVAL: the attributes are not valid. */
 int mlx5_sig_set(struct mlx5_sig *sig, const struct mlx5dv_sig_block_attr *attr);
 /* Write the block of the signatures, without domains if @block has none. -EINVAL: the domains do
  * not allow a copy mask. */
 int mlx5_sig_write(const struct mlx5_sig *sig, const struct mlx5_sig_block *block, bool cipher,
 		   uint8_t *ret_bsf);
-/* Get the number of errors. Return: whether it changed since the last call. */
+/* Get the number of errors. Return: whether the number changed since the last call. */
 bool mlx5_sig_count(struct mlx5_context *ctx, struct mlx5_sig *sig, uint32_t *ret_count);
 
 #endif

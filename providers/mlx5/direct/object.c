@@ -100,7 +100,7 @@ static bool is_ours(struct ibv_context *ctx)
 	return mlx5dv_context(ctx, "mlx5dv_init_obj");
 }
 
-/* Check that each object belongs to a device of mlx5. Each may be of another device. */
+/* Check that each object belongs to a device of mlx5. The devices may differ. */
 static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type)
 {
 	return (!(type & MLX5DV_OBJ_QP) || is_ours(obj->qp.in->context)) &&

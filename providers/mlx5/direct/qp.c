@@ -9,7 +9,7 @@ enum {
 	QUERY_SIZE = 0x110,
 	OUT_SIZE = 0x10,
 	RAW_SIZE = 0x110,
-	EXTENDED = 1 << 31, /* the context has an extension */
+	EXTENDED = 1 << 31, /* bit: the context has an extension */
 	OPT_LAG_PORT = 1 << 15,
 	OPT_DRAIN_SIG_ERRORS = 1 << 11,
 	DRAIN_SIG_ERRORS = 1 << 26,
@@ -169,7 +169,7 @@ static bool has_lag_port(const struct ibv_qp *qp)
 	}
 }
 
-/* @out: the mapping of ports */
+/* @out: answer with the mapping of ports */
 static int lag_query(struct ibv_qp *qp, const char *function, uint32_t *out)
 {
 	uint32_t in[FW_HEAD / 4] = {};

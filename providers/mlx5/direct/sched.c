@@ -12,7 +12,7 @@ enum {
 	TSAR_DWRR = 0,
 };
 
-/* A node or a leaf. The firmware and this library treat both alike. */
+/* A node or a leaf. The firmware and this library handle both in the same way. */
 struct element {
 	struct mlx5dv_devx_obj *object;
 	unsigned int type;

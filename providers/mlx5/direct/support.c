@@ -62,7 +62,7 @@ struct mlx5dv_ooo_recv_wrs_caps mlx5_ooo_caps(struct mlx5_context *ctx)
 		DC = 1 << 12,
 		RC = 1 << 11
 	};
-	/* A ring needs two entries for each receive. Lists do not. */
+	/* A ring needs two entries for each receive. A list needs one. */
 	uint32_t most = ctx->info.max_recv_wr, ring = most > 1 ? most / 2 : most, types;
 
 	if (!(ctx->caps.flags & MLX5_IB_QUERY_DEV_RESP_FLAGS_OOO_DP))
@@ -88,7 +88,9 @@ static void striding_fill(const struct mlx5_ib_striding_rq_caps *from,
 	to->supported_qpts = from->supported_qpts;
 }
 
-/* Return the operations of DC that can use memory on demand. @word: of the firmware */
+/*
+ * Return the operations of DC that can use memory on demand. @word: capability word of the firmware
+ */
 static uint32_t dc_odp(uint32_t word)
 {
 	/* In the order of the firmware's bits, from the highest on. */

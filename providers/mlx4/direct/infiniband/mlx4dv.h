@@ -90,7 +90,7 @@ struct mlx4dv_srq {
 		size_t length;
 	} buf;
 	int wqe_shift;
-	int head; /* index of the first free request, and of the last */
+	int head; /* indices of the first and of the last free request */
 	int tail;
 	__be32 *db;
 	uint64_t comp_mask;
