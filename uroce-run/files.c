@@ -344,6 +344,22 @@ static bool is_shown(const char *root, const struct ibv_device *device)
 	return !lstat(path, &st);
 }
 
+bool files_are_shown(void)
+{
+	struct ibv_device **list = ibv_get_device_list(NULL);
+	unsigned int shown = 0, hidden = 0;
+
+	for (int i = 0; list && list[i]; i++) {
+		if (list[i]->dev_path[0])
+			continue;
+		shown += is_shown("", list[i]);
+		hidden += !is_shown("", list[i]);
+	}
+	if (list)
+		ibv_free_device_list(list);
+	return shown && !hidden;
+}
+
 int files_write(const char *root)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);

@@ -70,29 +70,37 @@ int program_exec(char **argv)
 	return e == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_RUN;
 }
 
-static int namespace_run(char **argv)
+static int namespace_run(bool user_allowed, char **argv)
 {
 	struct text why = {};
-	int r = view_enter(&why);
+	int r = view_enter(user_allowed, &why);
 
 	if (r < 0) {
 		complain("%s", why.chars);
 		return EXIT_LAUNCHER;
 	}
 	say("files are shown in a mount namespace%s",
-	    geteuid() ? " of a user namespace: set-uid programs get no privilege there" : "");
+	    r ? " of a user namespace: set-uid programs get no privilege there, and root cannot "
+		"change to another user"
+	      : "");
 	if (files_write("") <= 0)
 		return EXIT_LAUNCHER;
 	return program_exec(argv);
 }
 
+/* Do not take a user namespace for root by itself, because services drop their privilege. */
 static int run(enum way way, char **argv)
 {
+	bool user_allowed = way == WAY_NAMESPACE || geteuid();
 	struct text why = {};
 
+	if (files_are_shown()) {
+		say("another uroce-run shows the files of all devices already");
+		return program_exec(argv);
+	}
 	if (way != WAY_PRELOAD) {
-		if (view_possible(&why))
-			return namespace_run(argv);
+		if (view_possible(user_allowed, &why))
+			return namespace_run(user_allowed, argv);
 		if (way == WAY_NAMESPACE) {
 			complain("no namespace: %s", why.chars);
 			return EXIT_LAUNCHER;

@@ -37,11 +37,16 @@ void complain(const char *fmt, ...) _printf_(1, 2);
  */
 int files_write(const char *root);
 
-/* Return whether this process can have folders of its own. @why: the reason if it cannot */
-bool view_possible(struct text *why);
+/* Return whether an uroce-run that runs this one shows all devices already. */
+bool files_are_shown(void);
 
-/* Give this process folders of its own. Return: 0, or -errno and @why. */
-int view_enter(struct text *why);
+/* Return whether this process can have folders of its own. @user_allowed: in a user namespace if it
+ * cannot without; @why: the reason if it cannot */
+bool view_possible(bool user_allowed, struct text *why);
+
+/* Give this process folders of its own. Return: 1 in a user namespace, 0 without one, or -errno and
+ * @why. */
+int view_enter(bool user_allowed, struct text *why);
 
 /* Run the program with the preloaded library. Return: exit code for uroce-run */
 int preload_run(char **argv);

@@ -7,6 +7,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -56,22 +57,26 @@ static int user_map(struct text *why, uid_t uid, gid_t gid)
 	return proc_write(why, "/proc/self/gid_map", words);
 }
 
-static int namespaces_leave(struct text *why)
+/* Return: 1 with a user namespace, 0 without one, or -errno. */
+static int namespaces_leave(bool user_allowed, struct text *why)
 {
 	uid_t uid = geteuid();
 	gid_t gid = getegid();
-	int r;
+	int r = 0;
 
 	if (unshare(CLONE_NEWNS)) {
+		if (!user_allowed)
+			return failed(why, "mount namespace", NULL);
 		if (unshare(CLONE_NEWUSER | CLONE_NEWNS))
 			return failed(why, "user and mount namespace", NULL);
 		r = user_map(why, uid, gid);
 		if (r < 0)
 			return r;
+		r = 1;
 	}
 	if (mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL))
 		return failed(why, "keep mounts to this namespace", NULL);
-	return 0;
+	return r;
 }
 
 /* --- the folders --- */
@@ -159,37 +164,57 @@ static int folder_open(const char *folder, char covered[PATH_SIZE], struct text 
 	return mkdir(folder, 0755) ? failed(why, "make", folder) : 0;
 }
 
-int view_enter(struct text *why)
+int view_enter(bool user_allowed, struct text *why)
 {
 	static const char *const folders[] = { IB_FOLDER, VERBS_FOLDER, NODE_FOLDER };
 	char covered[PATH_SIZE] = "";
-	int r = namespaces_leave(why);
+	int user = namespaces_leave(user_allowed, why), r = 0;
 
+	if (user < 0)
+		return user;
 	for (unsigned int i = 0; !r && i < ARRAY_SIZE(folders); i++)
 		r = folder_open(folders[i], covered, why);
-	return r;
+	return r < 0 ? r : user;
+}
+
+/* Explain why the trial ended without a reason of its own. */
+static void trial_explain(int status, struct text *why)
+{
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGSYS)
+		text_add(why, "a seccomp filter killed the process that tried it");
+	else
+		text_add(why, "the process that tried it ended: %s",
+			 WIFSIGNALED(status) ? strsignal(WTERMSIG(status)) : "no reason");
 }
 
 /* Try it in a child, because a process cannot return from a namespace. */
-bool view_possible(struct text *why)
+bool view_possible(bool user_allowed, struct text *why)
 {
 	int pipes[2], status = -1;
 	ssize_t n;
 	pid_t pid;
 
 	if (pipe2(pipes, O_CLOEXEC))
-		return false;
+		return failed(why, "pipe", NULL) >= 0;
 	pid = fork();
+	if (pid < 0)
+		failed(why, "fork", NULL);
 	if (!pid) {
-		int r = view_enter(why);
+		int r = view_enter(user_allowed, why);
 
 		n = write(pipes[1], why->chars, why->length);
 		_exit(r < 0 || n < 0 ? EXIT_LAUNCHER : DONE);
 	}
 	close(pipes[1]);
-	n = read(pipes[0], why->chars, sizeof(why->chars) - 1);
+	n = pid > 0 ? read(pipes[0], why->chars, sizeof(why->chars) - 1) : -1;
 	close(pipes[0]);
-	why->length = n > 0 ? n : 0;
-	why->chars[why->length] = '\0';
-	return pid > 0 && waitpid(pid, &status, 0) == pid && status == DONE;
+	if (n >= 0) {
+		why->length = n;
+		why->chars[n] = '\0';
+	}
+	if (pid > 0 && waitpid(pid, &status, 0) == pid && status == DONE)
+		return true;
+	if (!why->length)
+		trial_explain(status, why);
+	return false;
 }

@@ -340,7 +340,7 @@ struct mlx_srq {
 	uint32_t mask;
 	uint32_t shift;
 	uint32_t max_sge;
-	uint32_t head, tail; /* of the list of free requests; the last request is never used */
+	uint32_t head, tail; /* ends of the list of free requests; the last request is never used */
 	uint16_t posted;
 	uint32_t *next;
 	uint64_t *wr_ids;
@@ -369,7 +369,7 @@ void mlx_srq_free(struct mlx_srq *srq);
 int mlx_destroy_srq(struct verbs_srq *vsrq);
 int mlx_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
-/* Append a request to the free list. The caller holds the lock. */
+/* Append a request to the list of free requests. The caller holds the lock. */
 static inline void mlx_srq_link(struct mlx_srq *srq, uint32_t index)
 {
 	struct mlx_srq_next_seg *last = (void *)(srq->ring + ((size_t)srq->tail << srq->shift));
@@ -393,7 +393,7 @@ static inline void mlx_srq_done(struct mlx_srq *srq, uint32_t index)
  * be a posted request. */
 bool mlx_srq_again(struct mlx_srq *srq, uint32_t index);
 
-/* ---- completion queues: cq.c */
+/* A number that no completion has, because numbers in completions have 24 bits. */
 
 /* A number that no completion carries, because theirs have 24 bits. */
 #define MLX_NO_NUMBER UINT32_MAX
@@ -424,15 +424,16 @@ struct mlx_cq {
 	struct spinlock lock;
 	uint32_t consumer;
 	uint32_t mask;
-	uint32_t count;	      /* entries; also the bit of the index that tells the round */
-	uint32_t stride;      /* bytes from entry to entry */
-	char *first;	      /* the first entry's completion */
+	uint32_t count;	      /* number of entries; this bit of the index changes in each round */
+	uint32_t stride;      /* bytes from one entry to the next */
+	char *first;	      /* completion of the first entry */
 	void *last;	      /* queue pair of the last completion */
-	uint32_t last_number; /* number of last in completions; MLX_NO_NUMBER: none */
+	uint32_t last_number; /* number of @last in completions; MLX_NO_NUMBER: none */
 	__be32 *record;
 	char *uar; /* doorbell page */
 	uint32_t cqn;
-	uint32_t arm_sn; /* events that the program has read, in the provider's encoding */
+	/* number of events that the program has read, in the provider's encoding */
+	uint32_t arm_sn;
 	/* The constant part of arming, in the byte order of the record and of the register. */
 	__be32 arm_record;
 	uint64_t arm_register;
@@ -441,7 +442,7 @@ struct mlx_cq {
 	const void *cqe;
 	void *cqe_qp;
 	uint32_t cqe_slot;
-	bool by_program; /* the program polls it, by direct verbs: this library removes no entry */
+	bool by_program; /* the program polls by direct verbs, so this library removes no entry */
 	const struct mlx_cqe_format *format;
 	struct dbrec_pool *records;
 	struct kit_memory memory;
@@ -458,8 +459,10 @@ static inline struct mlx_cq *ex_to_mcq(struct ibv_cq_ex *cq_ex)
 	return (struct mlx_cq *)cq_ex;
 }
 
-/* Check the attributes. @wc_flags: flags that the provider supports; @count_max: exclusive limit of
- * the number of entries */
+/*
+ * Check the attributes of a completion queue. @wc_flags: flags that the provider supports;
+ * @count_max: exclusive limit of the number of entries
+ */
 int mlx_cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in, uint64_t wc_flags,
 		 uint32_t count_max);
 /* Allocate memory for @cqe + 1 entries. After a failure call mlx_cq_free(), which accepts a
@@ -504,14 +507,16 @@ static inline int mlx_cqe_valid(const struct mlx_cq *cq, const struct mlx_cqe_fo
 	return last;
 }
 
-/* Return the polled entries to the adapter. */
+/* Report to the adapter that the polled entries are free. */
 static inline void mlx_cq_publish(struct mlx_cq *cq)
 {
 	cq->record[0] = htobe32(cq->consumer & 0xffffff);
 }
 
-/* Return the queue pair of this completion queue that has the number, and remember it in cq->last.
- * NULL: none has it. */
+/*
+ * Find the queue pair of this completion queue by its number, and keep it in cq->last. NULL: no
+ * queue pair has it.
+ */
 void *mlx_cq_find(struct mlx_cq *cq, struct idtable *table, uint32_t number);
 
 /* ---- polling: the part of ibv_poll_cq() that does not read entries */
@@ -555,7 +560,10 @@ MLX_FLAT int mlx_poll_found(struct mlx_cq *cq, const struct mlx_poller *poller, 
 		if (unlikely(!poller->read(cq, cqe, last, wc))) {
 			if (poller->swallow && poller->swallow(cq, cqe, last))
 				goto next;
-			/* Return the entries before this one. The next poll finds it again. */
+			/*
+			 * Report the entries before this one as free. The next poll finds this one
+			 * again.
+			 */
 			if (n) {
 				cq->consumer--;
 				break;
@@ -648,7 +656,7 @@ enum {
 	MLX_SYNDROMES = 0x23,
 };
 
-/* enum ibv_wc_status by syndrome; 0: unknown syndrome. */
+/* enum ibv_wc_status, indexed by syndrome; 0: unknown syndrome */
 extern const uint8_t mlx_statuses[MLX_SYNDROMES];
 
 static inline enum ibv_wc_status mlx_status(uint8_t syndrome)
@@ -658,7 +666,7 @@ static inline enum ibv_wc_status mlx_status(uint8_t syndrome)
 	return IBV_WC_GENERAL_ERR;
 }
 
-/* rt_values.c. @counter: in a mapped page of the adapter; NULL: there is none */
+/* rt_values.c. @counter: counter in a mapped page of the adapter; NULL: there is none */
 int mlx_query_rt_values(const void *counter, struct ibv_values_ex *values);
 
 #endif

@@ -2,7 +2,7 @@
 /* The provider's table of operations. Start reading here. */
 #include <rdma/ib_user_ioctl_verbs.h>
 
-#include "providers/uroce/verbs/verbs.h"
+#include "providers/uroce/strict/strict.h"
 #include "util/cancel.h"
 
 /*
@@ -15,6 +15,16 @@ enum {
 };
 
 static const struct verbs_ops uroce_ops;
+
+/* Put fault rules and the checks of strict mode before the operations if they are configured. */
+static int ops_decorate(struct uroce_context *ctx)
+{
+	const struct verbs_ops *ops = &uroce_ops;
+
+	if (unlikely(ctx->dev->host->faults))
+		ops = uroce_fault_verbs(&ctx->vctx, ops);
+	return uroce_strict_open(ctx, ops);
+}
 
 static int uroce_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
 {
@@ -29,12 +39,13 @@ static int uroce_open_context(struct verbs_context *vctx, const struct verbs_ope
 		uroce_event_close(ctx);
 		return r;
 	}
-	if (unlikely(ctx->dev->host->faults))
-		uroce_fault_verbs(vctx, &uroce_ops);
 	vctx->context.num_comp_vectors =
 		max_of((int)sysconf(_SC_NPROCESSORS_CONF), UROCE_LEAST_VECTORS);
-	r = in->imported ? uroce_import_open(ctx) : uroce_door_open(ctx);
+	r = ops_decorate(ctx);
+	if (!r)
+		r = in->imported ? uroce_import_open(ctx) : uroce_door_open(ctx);
 	if (r < 0) {
+		uroce_strict_undo(ctx);
 		uroce_dev_put(ctx->dev);
 		uroce_event_close(ctx);
 		return r;

@@ -52,7 +52,7 @@ static bool address_equal(const struct sockaddr *a, const union uroce_address *b
 		       sizeof(b->in6.sin6_addr));
 }
 
-/* These are, whether an interface says so (lo up) or not. */
+/* Return whether the address is loopback. Such addresses belong to this host even if lo is down. */
 static bool is_loopback(const union uroce_address *address)
 {
 	if (address->sa.sa_family == AF_INET)
@@ -75,7 +75,7 @@ int uroce_address_is_own(const union uroce_address *address)
 	return found;
 }
 
-/* Connecting a datagram socket sends nothing: it only looks the route up. */
+/* Look up the route by connecting a datagram socket. This sends no packet. */
 int uroce_address_route(const union uroce_address *from, const union uroce_address *to)
 {
 	_cleanup_close_ int fd = socket(to->sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* GIDs as IP addresses and back: ::ffff:a.b.c.d is an IPv4 address (annex A17), anything else IPv6.
+/*
+ * Conversions between GIDs and IP addresses: ::ffff:a.b.c.d is an IPv4 address (annex A17), any
+ * other GID an IPv6 address.
  */
 #ifndef UROCE_ADDRESS_H
 #define UROCE_ADDRESS_H
@@ -29,7 +31,7 @@ static inline bool uroce_gid_is_multicast(const union ibv_gid *gid)
 }
 
 /*
- * Groups of IPv4 are also written ff0e::ffff:a.b.c.d; the address they mean is a.b.c.d.
+ * Return the canonical form of a GID. ff0e::ffff:a.b.c.d is another form of the IPv4 group a.b.c.d.
  */
 static inline union ibv_gid uroce_gid_canonical(const union ibv_gid *gid)
 {
@@ -46,10 +48,10 @@ static inline socklen_t uroce_address_length(const union uroce_address *address)
 	return address->sa.sa_family == AF_INET ? sizeof(address->in) : sizeof(address->in6);
 }
 
-/* The port does not count. */
+/* Return whether two addresses are equal. Ignore the port. */
 bool uroce_address_equal(const union uroce_address *a, const union uroce_address *b);
 
-/* IPv4 and IPv6 have the port in the same place. */
+/* Return the port. IPv4 and IPv6 have it in the same place. */
 static inline uint16_t uroce_address_port(const union uroce_address *address)
 {
 	return ntohs(address->in.sin_port);
@@ -60,18 +62,20 @@ static inline void uroce_address_set_port(union uroce_address *address, uint16_t
 	address->in.sin_port = htons(port);
 }
 
-/* @ifindex: the interface of link-local addresses, unicast and multicast */
+/* Convert a GID. @ifindex: the interface of link-local addresses, unicast and multicast. */
 void uroce_address_from_gid(const union ibv_gid *gid, uint16_t port, unsigned int ifindex,
 			    union uroce_address *ret_address);
 void uroce_address_to_gid(const union uroce_address *address, union ibv_gid *ret_gid);
 
-/* Whether an interface of this network namespace has the address. -errno: the system does not say.
+/*
+ * Return whether an interface of this network namespace has the address. -errno: the system does
+ * not answer.
  */
 int uroce_address_is_own(const union uroce_address *address);
 
 /*
- * Whether the routing table leads from @from to @to.
- * Return: 0, or -ENETUNREACH, -EHOSTUNREACH, ...
+ * Check that the routing table leads from @from to @to. Return: 0, or -ENETUNREACH, -EHOSTUNREACH,
+ * ...
  */
 int uroce_address_route(const union uroce_address *from, const union uroce_address *to);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The floor that all rooms stand on: addresses, bytes, the clock, locks, fences, copies that
+ * The lowest room, which all others use: addresses, bytes, the clock, locks, fences, copies that
  * survive a fault, mappings, pipes and timers.
  *
- * Locks: struct uroce_lock is the data path's lock; the timer wheel's own is taken last of all.
- * Threads: any, except where a header says otherwise.
- * Includes: util/ and the public verbs headers only. Included by: every room.
+ * Locks: struct uroce_lock is the lock of the data path. The lock of the timer wheel is taken last
+ * of all. Threads: any, except where a header says otherwise. Includes: util/ and the public verbs
+ * headers only. Included by: every room.
  */
 #ifndef UROCE_BASE_H
 #define UROCE_BASE_H

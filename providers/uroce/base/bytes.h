@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Bytes: memory for a struct; and big-endian fields at any address, of which putting returns where
- * the next one goes. */
+/*
+ * Memory for a struct, and big-endian fields at any address. A function that writes a field returns
+ * the address behind it.
+ */
 #ifndef UROCE_BYTES_H
 #define UROCE_BYTES_H
 
@@ -9,7 +11,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* calloc() for a struct that wants to begin with a cache line: @size is a multiple of @alignment.
+/*
+ * Allocate zeroed memory for a struct that must begin with a cache line. @size is a multiple of
+ * @alignment.
  */
 static inline void *uroce_zeros(size_t size, size_t alignment)
 {

@@ -4,8 +4,8 @@
  * (copy_leaf.h). When one of them faults, the signal handler (copy_signal.c) lets it return
  * -EFAULT.
  *
- * On processors without leaves, and where the handler is not installed, the kernel copies:
- * process_vm_readv() on this very process reports both kinds of missing memory.
+ * On processors without leaves, and if the handler is not installed, the kernel copies.
+ * process_vm_readv() on this process reports both kinds of missing memory.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -23,8 +23,9 @@ int uroce_copy_kernel(void *dst, const void *src, size_t length)
 }
 
 /*
- * Atomics without leaves: a look whether the word is there first. Memory that vanishes between the
- * look and the operation still ends in a signal; the kernel has no atomics to offer.
+ * Check that the word of an atomic operation is mapped, on processors without leaves. If the memory
+ * vanishes between this check and the operation, a signal still ends the process, because the
+ * kernel has no atomic operations.
  */
 static int word_check(void *ptr)
 {
@@ -65,7 +66,7 @@ static int store_checked(void *ptr, uint64_t value)
 	return 0;
 }
 
-/* Either way is right at any time, so relaxed order is enough. */
+/* Both functions are correct at any time, so relaxed order is enough. */
 static _Atomic(copy_fn *) copy = uroce_copy_kernel;
 static _Atomic(copy_fn *) copy_past = uroce_copy_kernel;
 static _Atomic(cmp_swap_fn *) cmp_swap = cmp_swap_checked;
@@ -73,8 +74,8 @@ static _Atomic(fetch_add_fn *) fetch_add = fetch_add_checked;
 static _Atomic(store_fn *) store = store_checked;
 
 /*
- * A fault in a thread that blocks its signal ends the process, handler or not. So each thread that
- * comes here unblocks the two, once.
+ * Unblock the two signals once in each thread that copies. A fault in a thread that blocks its
+ * signal ends the process, even with a handler.
  */
 static __thread bool thread_ready TLS_QUICK;
 
@@ -151,6 +152,6 @@ void uroce_copy_init(void)
 	struct copy_ways leaves;
 
 	if (copy_leaves(&leaves) < 0)
-		return; /* the kernel's are in place */
+		return; /* the copies by the kernel are already in use */
 	ways_set(copy_handlers_install() < 0 ? &kernel : &leaves);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Copies and atomics on memory whose owner may unmap it at any moment: every registered buffer.
+ * Copies and atomic operations on memory whose owner may unmap it at any moment: all registered
+ * buffers.
  */
 #ifndef UROCE_COPY_H
 #define UROCE_COPY_H
@@ -10,16 +11,22 @@
 #include <stdint.h>
 
 /*
- * Copy between memory that may be unmapped at any moment by its owner (every registered buffer) and
- * memory of ours. Return: 0 or -EFAULT, never a signal.
+ * Copy between memory that its owner may unmap at any moment (all registered buffers) and memory of
+ * the library. Return: 0 or -EFAULT. Never raises a signal.
  */
 int uroce_copy(void *dst, const void *src, size_t length);
 
-/* 8-byte atomics on such memory, aligned: 0 with the value before in *@ret_orig, or -EFAULT. */
+/*
+ * Perform an aligned atomic operation of 8 bytes on such memory. Return: 0 with the former value in
+ * *@ret_orig, or -EFAULT.
+ */
 int uroce_atomic_cmp_swap(void *ptr, uint64_t compare, uint64_t swap, uint64_t *ret_orig);
 int uroce_atomic_fetch_add(void *ptr, uint64_t add, uint64_t *ret_orig);
 int uroce_atomic_store(void *ptr, uint64_t value);
-/* Whether they are safe even if the memory vanishes in their middle: otherwise they look first. */
+/*
+ * Return whether atomic operations are safe even if the memory vanishes during them. If not, they
+ * only check the memory first.
+ */
 bool uroce_atomics_survive(void);
 
 /*
@@ -37,16 +44,22 @@ bool uroce_atomics_survive(void);
 void uroce_copy_init(void);
 
 /*
- * The same as uroce_copy(), but what is written goes past the caches to memory, where the processor
- * can do that: for what a processor far away will read. Return: 0 or -EFAULT.
+ * Copy like uroce_copy(), but write past the caches to memory if the processor can do so. For data
+ * that a processor far away will read. Return: 0 or -EFAULT.
  */
 int uroce_copy_past(void *dst, const void *src, size_t length);
 
-/* The kernel's copy within this process. Return: 0 or -EFAULT, also where it is forbidden. */
+/*
+ * Copy by the kernel within this process. Return: 0 or -EFAULT, also if the system forbids the
+ * call.
+ */
 int uroce_copy_kernel(void *dst, const void *src, size_t length);
 
 #if defined(__x86_64__)
-/* The two that uroce_copy_init() chooses from, for tests: only with the handler installed. */
+/*
+ * The two functions that uroce_copy_init() chooses from. Only for tests, and only with the handler
+ * installed.
+ */
 int uroce_copy_sse(void *dst, const void *src, size_t length);
 int uroce_copy_avx(void *dst, const void *src, size_t length);
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The leaves for aarch64. GCC has no naked functions there, so they are outside of any.
+ * The leaves for aarch64. GCC has no naked functions there, so the leaves are assembler outside of
+ * functions.
  *
  * Other threads and processes see the memory. They may poll the last byte to learn that the others
  * have arrived. Stores become visible in any order on this processor, so a fence precedes the last.
@@ -12,7 +13,7 @@
 
 #if defined(__aarch64__)
 
-/* "hint 34" is where an indirect call may land, on processors that care. */
+/* "hint 34" marks a target of indirect calls, for processors that check this. */
 #define LEAF(name, ...)                                                    \
 	__asm__(".pushsection " COPY_LEAF_SECTION ", \"ax\", %progbits\n"  \
 		".p2align 4\n"                                             \
@@ -23,17 +24,17 @@
 		".popsection")
 #define INSIDE __attribute__((visibility("hidden")))
 
-/* Where a leaf goes on after a fault: its return address is still in x30. */
+/* A leaf continues here after a fault. Its return address is still in x30. */
 INSIDE extern const char copy_leaf_fault[];
 static_assert(EFAULT == 14, "as copy_leaf_fault has it");
 LEAF(copy_leaf_fault, "mov w0, #-14\n"
 		      "ret\n");
 
 /*
- * x0: to, x1: from, x2: bytes; x5, x6: where they end. Up to 64 bytes are read whole, in parts that
- * overlap in the middle, then written. Of more, the head goes out unaligned, then x9, the
- * destination, is on a boundary for the loop; the tail was read first and goes to x8, where the
- * loop stops.
+ * x0: destination, x1: source, x2: length in bytes. x5, x6: ends of source and destination. Up to
+ * 64 bytes are read completely, in parts that overlap in the middle, then written. A longer copy
+ * writes its beginning unaligned. Then x9, the destination, is aligned for the loop. The tail was
+ * read first and is written to x8, where the loop stops.
  */
 INSIDE copy_fn copy_leaf;
 LEAF(copy_leaf, "add x5, x1, x2\n"
@@ -127,7 +128,7 @@ LEAF(copy_leaf, "add x5, x1, x2\n"
 		"mov w0, #0\n"
 		"ret\n");
 
-/* x0: the word, x1: compare, x2: swap, x3: where the value before goes. */
+/* x0: the word, x1: compare value, x2: swap value, x3: address for the former value. */
 INSIDE cmp_swap_fn cmp_swap_leaf;
 LEAF(cmp_swap_leaf, "1: ldaxr x4, [x0]\n"
 		    "cmp x4, x1\n"
@@ -138,7 +139,7 @@ LEAF(cmp_swap_leaf, "1: ldaxr x4, [x0]\n"
 		    "mov w0, #0\n"
 		    "ret\n");
 
-/* x0: the word, x1: the summand, x2: address of the former value. */
+/* x0: the word, x1: the summand, x2: address for the former value. */
 INSIDE fetch_add_fn fetch_add_leaf;
 LEAF(fetch_add_leaf, "1: ldaxr x4, [x0]\n"
 		     "add x5, x4, x1\n"
@@ -148,7 +149,7 @@ LEAF(fetch_add_leaf, "1: ldaxr x4, [x0]\n"
 		     "mov w0, #0\n"
 		     "ret\n");
 
-/* x0: the word, x1: its value from then on. */
+/* x0: the word, x1: its new value. */
 INSIDE store_fn store_leaf;
 LEAF(store_leaf, "stlr x1, [x0]\n"
 		 "mov w0, #0\n"
@@ -158,7 +159,8 @@ int copy_leaves(struct copy_ways *ret_ways)
 {
 	*ret_ways = (struct copy_ways){
 		.copy = copy_leaf,
-		.copy_past = copy_leaf, /* nothing here goes past the caches for certain */
+		/* this processor has no stores that are certain to bypass the caches */
+		.copy_past = copy_leaf,
 		.cmp_swap = cmp_swap_leaf,
 		.fetch_add = fetch_add_leaf,
 		.store = store_leaf,

@@ -17,7 +17,7 @@ typedef int cmp_swap_fn(void *ptr, uint64_t compare, uint64_t swap, uint64_t *re
 typedef int fetch_add_fn(void *ptr, uint64_t add, uint64_t *ret_orig);
 typedef int store_fn(void *ptr, uint64_t value);
 
-/* A way to do what copy.h says. */
+/* The functions of one implementation of copy.h. */
 struct copy_ways {
 	copy_fn *copy;
 	copy_fn *copy_past;
@@ -26,14 +26,16 @@ struct copy_ways {
 	store_fn *store;
 };
 
-/* The best leaves of this processor. -EOPNOTSUPP: it has none. */
+/* Return the best leaves of this processor. -EOPNOTSUPP: it has no leaves. */
 int copy_leaves(struct copy_ways *ret_ways);
 
-/* In the handler of a fault: whether a leaf made it; if so it returns -EFAULT when the handler
- * does. */
+/*
+ * Called in the handler of a fault. Return whether a leaf caused the fault. If so, the leaf returns
+ * -EFAULT when the handler returns.
+ */
 bool copy_leaf_recover(void *context);
 
-/* The section's name makes the linker define the two symbols around it. */
+/* Because of the section's name the linker defines the two symbols around it. */
 #define COPY_LEAF_SECTION "uroce_copy_text"
 extern const char __start_uroce_copy_text[] __attribute__((visibility("hidden")));
 extern const char __stop_uroce_copy_text[] __attribute__((visibility("hidden")));

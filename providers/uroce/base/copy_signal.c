@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The process's handler of SIGSEGV and SIGBUS, and those it passes on to. */
+/*
+ * The handler of the process for SIGSEGV and SIGBUS, and the handlers that it passes faults on to.
+ */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -17,8 +19,8 @@ enum {
 static const int handled[HANDLED_SIGNALS] = { SIGSEGV, SIGBUS };
 
 /*
- * The former handlers, one for each installation of ours, the latest first. Never freed, because a
- * handler may be reading the list.
+ * The former handlers, one for each installation of this handler, the latest first. Entries are
+ * never freed, because a handler may be reading the list.
  */
 struct chain {
 	struct sigaction action;
@@ -27,8 +29,9 @@ struct chain {
 static _Atomic(struct chain *) chains[HANDLED_SIGNALS];
 
 /*
- * The fault a thread is passing on. Who was put over us and has us for the one before calls us
- * again, on the same context and further down the stack: it then is the turn of the one before it.
+ * The fault that a thread is passing on. A handler that was installed over this one may call this
+ * handler again, with the same context and further down the stack. Then it is the turn of the next
+ * former handler.
  */
 struct passing {
 	const void *context;
@@ -37,21 +40,28 @@ struct passing {
 };
 static __thread struct passing passing TLS_QUICK;
 
-/* The signal's default: the process ends, at the instruction at fault where there is one. */
+/*
+ * Perform the default action of the signal: the process ends. After a fault it ends at the faulting
+ * instruction.
+ */
 static void default_action(int sig, bool sent)
 {
 	struct sigaction action = { .sa_handler = SIG_DFL };
 
 	sigaction(sig, &action, NULL);
 	if (sent)
-		raise(sig); /* delivered when the handler returns, for until then it is blocked */
+		/* delivered when the handler returns, because the signal is blocked until then */
+		raise(sig);
 }
 
 static struct chain *chain_next(int sig, const void *context)
 {
 	const char *frame = __builtin_frame_address(0);
 
-	/* Of a handler that was left by a jump the frame is no longer there: not further down. */
+	/*
+	 * A handler that was left by a jump no longer has its frame, so the present frame is not
+	 * further down.
+	 */
 	if (passing.context == context && frame < passing.frame && passing.at) {
 		passing.at = passing.at->next;
 	} else {
@@ -63,13 +73,14 @@ static struct chain *chain_next(int sig, const void *context)
 	return passing.at;
 }
 
-/* Not ours: do what would have happened without us. */
+/* Handle a fault that no leaf caused, as if this handler did not exist. */
 static void fault_chain(int sig, siginfo_t *info, void *context)
 {
 	const struct passing before = passing;
 	struct chain *at = chain_next(sig, context);
 	struct sigaction action = at ? at->action : (struct sigaction){ .sa_handler = SIG_DFL };
-	bool sent = info->si_code <= 0; /* by kill() and the like, not by an instruction */
+	/* sent by kill() or a similar call, not caused by an instruction */
+	bool sent = info->si_code <= 0;
 
 	if (action.sa_handler == SIG_IGN && sent)
 		return;
@@ -83,7 +94,8 @@ static void fault_chain(int sig, siginfo_t *info, void *context)
 		action.sa_sigaction(sig, info, context);
 	else
 		action.sa_handler(sig);
-	passing = before; /* so no tail call either: this frame stays until then */
+	/* also prevents a tail call, so that this frame stays until the handler returns */
+	passing = before;
 }
 
 static void fault_handler(int sig, siginfo_t *info, void *context)
@@ -102,8 +114,8 @@ static struct chain *chain_new(const struct sigaction *action, struct chain *nex
 }
 
 /*
- * @before first, then the others: who is installed once more is not called twice. The chain that
- * was is left as it is.
+ * Return a list with @before first, then the other handlers. A handler that was installed twice is
+ * not called twice. The old list stays unchanged.
  */
 static struct chain *chain_with(const struct sigaction *before, struct chain *old)
 {
@@ -128,9 +140,9 @@ static struct chain *chain_with(const struct sigaction *before, struct chain *ol
 }
 
 /*
- * The application's handler, called by ours, shall find the signal mask it asked for: flags and
- * mask are its own. The alternate stack is always used where a thread has one, as some languages'
- * run-times demand of every handler.
+ * Install the handler. The application's handler, which this handler calls, gets the signal mask
+ * that it asked for, because flags and mask are copied from it. A thread's alternate stack is
+ * always used, because the run-time of some languages demands this of every handler.
  */
 static bool handler_install(int i)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who handles the faults of leaves. */
+/* The handler for faults of leaves. */
 #ifndef UROCE_COPY_SIGNAL_H
 #define UROCE_COPY_SIGNAL_H
 

@@ -13,12 +13,12 @@
 #define LANDING ""
 #endif
 
-/* The section's name makes the linker define __start_ and __stop_ around it. */
+/* Because of the section's name the linker defines __start_ and __stop_ around it. */
 #define LEAF                                                                                      \
 	__attribute__((naked, noinline, used, section(COPY_LEAF_SECTION), no_instrument_function, \
 		       no_sanitize("address", "thread", "undefined")))
 
-/* Where a leaf goes on after a fault: its return address is still on top of the stack. */
+/* A leaf continues here after a fault. Its return address is still on top of the stack. */
 LEAF static void copy_fault(void)
 {
 	__asm__("mov $-14, %eax\n" /* -EFAULT */
@@ -27,10 +27,10 @@ LEAF static void copy_fault(void)
 static_assert(EFAULT == 14, "as copy_fault() has it");
 
 /*
- * rdi: to, rsi: from, rdx: bytes. Up to 128 bytes are read whole, in parts that overlap in the
- * middle, then written, the last byte last and once: somebody may spin on it. "rep movsb" would be
- * shorter, but where source and destination lie badly to each other some processors drop to a tenth
- * of the speed of a loop.
+ * rdi: destination, rsi: source, rdx: length in bytes. Up to 128 bytes are read completely, in
+ * parts that overlap in the middle, then written. The last byte is written last and only once,
+ * because another thread may poll it. "rep movsb" would be shorter, but with an unfavourable
+ * alignment of source and destination some processors drop to a tenth of the speed of a loop.
  */
 #define COPY_32                          \
 	LANDING                          \
@@ -88,8 +88,8 @@ static_assert(EFAULT == 14, "as copy_fault() has it");
 	"ret\n"
 
 /*
- * The longer ones: the head goes out unaligned, then r9, the destination, is on a boundary for the
- * loop; the tail was read first and goes to r8, where the loop stops.
+ * Longer copies write their beginning unaligned. Then r9, the destination, is aligned for the loop.
+ * The tail was read first and is written to r8, where the loop stops.
  */
 LEAF int uroce_copy_sse(void *dst, const void *src, size_t length)
 {
@@ -193,8 +193,8 @@ LEAF int uroce_copy_avx(void *dst, const void *src, size_t length)
 }
 
 /*
- * Whole lines go to memory as they are, the ends by way of the caches. The fence is for who
- * publishes them by a plain store.
+ * Write whole lines directly to memory, and both ends through the caches. The fence is for callers
+ * that publish the copy by a plain store.
  */
 LEAF static int copy_past_leaf(void *dst, const void *src, size_t length)
 {
@@ -225,7 +225,7 @@ LEAF static int copy_past_leaf(void *dst, const void *src, size_t length)
 			"ret");
 }
 
-/* rdi: the word, rsi: compare, rdx: swap, rcx: where the value before goes. */
+/* rdi: the word, rsi: compare value, rdx: swap value, rcx: address for the former value. */
 LEAF static int cmp_swap_leaf(void *ptr, uint64_t compare, uint64_t swap, uint64_t *ret_orig)
 {
 	__asm__(LANDING "mov %rsi, %rax\n"

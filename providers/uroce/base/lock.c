@@ -4,7 +4,10 @@
 
 enum {
 	SPINS_BEFORE_YIELD =
-		100, /* the holder works for well under a microsecond unless it was descheduled */
+		/*
+		 * the holder works for much less than a microsecond, unless it lost its processor
+		 */
+		100,
 	SPINS_BEFORE_SLEEP = 200,
 	SLEEP_NS = 50000,
 };
@@ -22,8 +25,8 @@ void uroce_leaf_locks_hold(bool hold)
 }
 
 /*
- * A thread of real-time priority that yields gives its processor to nobody of a lower one, so the
- * holder that it waits for may never run: only sleep lets it.
+ * A thread with real-time priority must sleep. If it only yields, no thread of lower priority gets
+ * its processor, and the holder may never run.
  */
 void uroce_spin(unsigned int *spins)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The data path's lock: one word, taken inline. Held for a packet or a post, so waiting spins, and
- * yields the processor, and sleeps, when the holder seems to have lost it.
+ * The lock of the data path: one word, taken inline. It is held for one packet or post, so a waiter
+ * spins. The waiter yields the processor, and then sleeps, if the holder seems to have lost its
+ * processor.
  */
 #ifndef UROCE_LOCK_H
 #define UROCE_LOCK_H
@@ -13,28 +14,32 @@
 #include <stdbool.h>
 
 struct uroce_lock {
-	atomic_int word; /* 0 free, 1 held */
+	atomic_int word; /* 0: free, 1: held */
 };
 
 /*
- * Locks of no object, under each of which no other one is taken. A fork waits for them, so that
- * they are free in the child.
+ * Locks that belong to no object. While one of them is held, no other lock is taken. A fork waits
+ * for them, so that they are free in the child.
  */
 enum uroce_leaf {
-	UROCE_LEAF_HANDLERS, /* base/copy_signal.c: who installs signal handlers */
-	UROCE_LEAF_PTRACER,  /* path/shm/shm_ptracer.c: who may read this process's memory */
-	UROCE_LEAF_DEPTH, /* path/shm/shm_trust.c: the descriptor that is asked about processes */
-	UROCE_LEAF_SERVICES, /* host/gsi_route.c: writers of services on our board */
+	UROCE_LEAF_HANDLERS, /* base/copy_signal.c: installation of signal handlers */
+	/* path/shm/shm_ptracer.c: the process that may read memory of this one */
+	UROCE_LEAF_PTRACER,
+	UROCE_LEAF_DEPTH, /* path/shm/shm_trust.c: the descriptor for questions about processes */
+	UROCE_LEAF_SERVICES, /* host/gsi_route.c: writers of services on this process's board */
 	UROCE_LEAF_FAULTS,   /* verbs/fault_verbs.c: the table of operations with faults */
+	UROCE_LEAF_STRICT,   /* strict/record.c: objects and requests in strict mode */
 	UROCE_LEAVES,
 };
 extern pthread_mutex_t uroce_leaf_locks[UROCE_LEAVES];
-/* All of them, around a fork. */
+/* Hold all of these locks around a fork, or release them. */
 void uroce_leaf_locks_hold(bool hold);
 
 void uroce_lock_wait(struct uroce_lock *lock);
 
-/* One turn of a loop that waits for another thread; @spins, 0 before the first, says how patiently.
+/*
+ * Execute one turn of a loop that waits for another thread. @spins: 0 before the first turn; it
+ * determines how long a turn takes.
  */
 void uroce_spin(unsigned int *spins);
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Linux 6.11 and later tell of one mapping when they are asked for it. Before, the page's entry in
- * pagemap says whether it is a file's, and only then all mappings are read.
+ * Queries about mappings. Linux 6.11 and later answer for one mapping. On older kernels, the
+ * pagemap entry of the page tells whether it belongs to a file, and only then all mappings are
+ * read.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,7 +17,7 @@
 
 #include "providers/uroce/base/base.h"
 
-/* PROCMAP_QUERY of linux/fs.h, which older headers do not have. */
+/* PROCMAP_QUERY of linux/fs.h, which is missing in older headers. */
 struct maps_query {
 	uint64_t size; /* of this struct */
 	uint64_t flags;
@@ -29,7 +30,7 @@ struct maps_query {
 	uint64_t inode;
 	uint32_t device_major;
 	uint32_t device_minor;
-	uint32_t name_size; /* room; then the length */
+	uint32_t name_size; /* in: room for the name; out: its length */
 	uint32_t build_id_size;
 	uint64_t name;
 	uint64_t build_id;
@@ -42,7 +43,8 @@ enum {
 	MAPPING_SHARED = 8,
 };
 
-#define PAGE_OF_FILE (1ull << 61) /* an entry of pagemap: of a file, or shared */
+/* bit of a pagemap entry: the page belongs to a file, or is shared */
+#define PAGE_OF_FILE (1ull << 61)
 
 static int query(const struct uroce_maps *maps, struct maps_query *query, uintptr_t address)
 {
@@ -104,7 +106,10 @@ static int look_query(const struct uroce_maps *maps, uintptr_t address, struct u
 	return 0;
 }
 
-/* START-END PERMISSIONS OFFSET MAJOR:MINOR INODE NAME, numbers hexadecimal but the inode's. */
+/*
+ * START-END PERMISSIONS OFFSET MAJOR:MINOR INODE NAME. All numbers are hexadecimal except the
+ * inode.
+ */
 int uroce_mapping_parse(const char *line, struct uroce_mapping *ret)
 {
 	unsigned int major, minor;
@@ -157,10 +162,10 @@ int uroce_file_grow(int fd, size_t size)
 			size, (unsigned long long)limit.rlim_cur);
 		return -EFBIG;
 	}
-	return ftruncate(fd, size) ? -errno : 0;
+	return ftruncate(fd, size) ? uroce_call_failed("ftruncate") : 0;
 }
 
-/* --- once more --- */
+/* --- a second mapping --- */
 
 void *uroce_map_again(const void *at, size_t size)
 {
@@ -189,7 +194,7 @@ bool uroce_maps_again(void)
 		WORKS,
 		FAILS
 	};
-	static atomic_int known = UNKNOWN; /* two threads may both look, and find the same */
+	static atomic_int known = UNKNOWN; /* two threads may both test, with the same result */
 	int state = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (state == UNKNOWN) {

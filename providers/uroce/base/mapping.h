@@ -10,18 +10,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The kernel's files about this process; they are of no use in a forked child. */
+/* The kernel's files about this process. A forked child cannot use them. */
 struct uroce_maps {
-	int maps;  /* /proc/self/maps; -1: there is none, and nothing is known */
-	int pages; /* /proc/self/pagemap, where the kernel cannot be asked for one mapping; or -1 */
+	int maps;  /* /proc/self/maps; -1: there is none, and no query is possible */
+	int pages; /* /proc/self/pagemap, if the kernel cannot answer for one mapping; or -1 */
 };
 
 struct uroce_mapping {
 	uintptr_t start;
 	uintptr_t end;
-	uint64_t offset; /* of the start, in the file */
+	uint64_t offset; /* offset in the file of the start */
 	uint64_t device;
-	uint64_t inode; /* of a System V segment: its identifier */
+	uint64_t inode; /* inode number; for a System V segment, its identifier */
 	bool shared;
 	bool writable; /* and readable */
 	char name[256];
@@ -31,26 +31,32 @@ void uroce_maps_open(struct uroce_maps *maps);
 void uroce_maps_close(struct uroce_maps *maps);
 
 /*
- * A cheap question: whether the byte at @address, which was touched just now, may be of a shared
- * mapping. Most memory is not.
+ * Return whether the byte at @address, which was accessed just now, may belong to a shared mapping.
+ * This is a cheap test, which excludes most memory.
  */
 bool uroce_maps_may_share(const struct uroce_maps *maps, uintptr_t address);
 
-/* The mapping of @address. -ENOENT: there is none; -ENODATA: the kernel does not tell. */
+/* Find the mapping of @address. -ENOENT: there is none; -ENODATA: the kernel does not answer. */
 int uroce_maps_look(const struct uroce_maps *maps, uintptr_t address, struct uroce_mapping *ret);
 
 /*
- * Shared memory at @at once more, @size bytes of its file from there: at another address, and
- * without a descriptor. NULL: not possible.
+ * Map @size bytes of the shared memory at @at a second time, at another address and without a
+ * descriptor. NULL: this is not possible.
  */
 void *uroce_map_again(const void *at, size_t size);
-/* Whether it ever is: not on QEMU's user mode, nor where seccomp denies it. */
+/*
+ * Return whether a second mapping is possible at all. It is impossible in QEMU's user mode, and if
+ * seccomp denies the call.
+ */
 bool uroce_maps_again(void);
 
-/* ftruncate(2), which does not end a process that may not have files of that size: -EFBIG, said. */
+/*
+ * Extend a file like ftruncate(2), but without ending a process that may not have files of that
+ * size. -EFBIG: the limit is exceeded, which is logged.
+ */
 int uroce_file_grow(int fd, size_t size);
 
-/* A line of /proc/self/maps. -EINVAL: it is none. */
+/* Parse a line of /proc/self/maps. -EINVAL: it is not such a line. */
 int uroce_mapping_parse(const char *line, struct uroce_mapping *ret);
 
 #endif

@@ -22,7 +22,7 @@ int uroce_pipe_open(struct uroce_pipe *ret)
 	if (pipe2(fds, O_CLOEXEC))
 		return -errno;
 	flags = fcntl(fds[1], F_GETFL);
-	fcntl(fds[1], F_SETFL, flags | O_NONBLOCK); /* the two ends have flags of their own */
+	fcntl(fds[1], F_SETFL, flags | O_NONBLOCK); /* the two ends have separate flags */
 	*ret = (struct uroce_pipe){ .read_fd = fds[0], .write_fd = fds[1] };
 	return 0;
 }
@@ -35,12 +35,14 @@ void uroce_pipe_close_write(struct uroce_pipe *pipe)
 
 int uroce_pipe_put(const struct uroce_pipe *pipe, const void *record, size_t size)
 {
-	/* Up to PIPE_BUF bytes are written in whole or not at all. */
+	/* The kernel writes up to PIPE_BUF bytes completely or not at all. */
 	return uroce_call_write(pipe->write_fd, record, size) == (ssize_t)size ? 0 : -errno;
 }
 
-/* Move everything unread aside without ever blocking, whatever flags the application set on its
- * end. */
+/*
+ * Move all unread records to @aside. Never block, whatever flags the application has set on its
+ * end.
+ */
 static size_t pipe_drain(const struct uroce_pipe *pipe, const struct uroce_pipe *aside)
 {
 	size_t total = 0;
@@ -55,7 +57,10 @@ static size_t pipe_drain(const struct uroce_pipe *pipe, const struct uroce_pipe 
 	}
 }
 
-/* Return: whether the record is of @element; any other goes to the end of the pipe. */
+/*
+ * Sort a record: one of @element is dropped, any other goes to the end of the pipe. Return: whether
+ * the record belonged to @element.
+ */
 static bool record_sort(const struct uroce_pipe *pipe, const uint8_t *record, size_t size,
 			uint64_t element)
 {
@@ -68,7 +73,7 @@ static bool record_sort(const struct uroce_pipe *pipe, const uint8_t *record, si
 	return false;
 }
 
-/* Where there is no descriptor to move them aside, the records go round once. */
+/* Without a descriptor for a second pipe, move each record to the end of the pipe once. */
 static unsigned int purge_in_place(const struct uroce_pipe *pipe, uint64_t element, size_t size)
 {
 	uint8_t record[RECORD_MAX];

@@ -2,8 +2,8 @@
 #include "providers/uroce/base/timer.h"
 
 /*
- * A slot holds the timers whose deadline's tick is congruent to it: those of later rounds stay
- * where they are when the slot is visited.
+ * Return the slot of a deadline. A slot holds the timers whose tick is congruent to it. Timers of
+ * later rounds stay in the slot when it is visited.
  */
 
 static struct uroce_timer_slot *slot_of(struct uroce_wheel *wheel, uint64_t deadline)
@@ -42,7 +42,7 @@ void uroce_timer_arm(struct uroce_wheel *wheel, struct uroce_timer *timer, uint6
 	uroce_lock(&wheel->lock);
 	if (uroce_timer_armed(timer))
 		timer_remove(wheel, timer);
-	/* A deadline already passed is due in the next tick to be visited. */
+	/* If the deadline has passed, use the next tick that will be visited. */
 	if (deadline / UROCE_WHEEL_TICK <= wheel->tick)
 		deadline = (wheel->tick + 1) * UROCE_WHEEL_TICK;
 	timer_set(timer, deadline);
@@ -72,8 +72,9 @@ static struct uroce_timer *slot_due(struct uroce_timer_slot *slot, uint64_t now)
 }
 
 /*
- * The earliest deadline: exact within one round, else one round ahead. The wheel's own tick is not
- * over yet, and may still hold a deadline; those a round later share its slot.
+ * Return the earliest deadline. It is exact within one round, otherwise it is one round ahead. The
+ * wheel's present tick has not ended yet and may still hold a deadline. Deadlines of the next round
+ * share its slot.
  */
 static uint64_t wheel_scan(const struct uroce_wheel *wheel)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Timer wheel on a caller-supplied clock (ns): arming and cancelling are O(1); an idle wheel asks
- * for no wake-up.
+ * A timer wheel on a clock that the caller supplies (ns). Arming and cancelling are O(1). An idle
+ * wheel requests no wake-up.
  */
 #ifndef UROCE_TIMER_H
 #define UROCE_TIMER_H
@@ -14,7 +14,7 @@
 
 struct uroce_timer {
 	LIST_ENTRY(uroce_timer) entry;
-	_Atomic uint64_t deadline; /* ns; 0: not armed. Written under the wheel's lock */
+	_Atomic uint64_t deadline; /* ns; 0: not armed. Written under the lock of the wheel. */
 };
 LIST_HEAD(uroce_timer_slot, uroce_timer);
 
@@ -24,27 +24,31 @@ enum {
 #define UROCE_WHEEL_TICK 262144u /* ns of a slot: 0.26 ms */
 
 struct uroce_wheel {
-	struct uroce_lock lock; /* protects all below; taken last of all */
+	struct uroce_lock lock; /* protects all members below; taken last of all locks */
 	struct uroce_timer_slot slot[UROCE_WHEEL_SLOTS];
 	uint64_t tick;	/* last one run */
-	uint64_t first; /* no timer is due before this time, ns; UINT64_MAX: none armed */
+	uint64_t first; /* ns: no timer is due before this time; UINT64_MAX: none is armed */
 	atomic_uint
-		armed; /* read without the lock by who only wants to know whether there is any */
+		/* number of armed timers; read without the lock to check whether there are any */
+		armed;
 };
 
-/* Whether it will still fire; without the wheel's lock, so it may be firing now. */
+/* Return whether the timer is armed. Takes no lock, so the timer may be firing at this moment. */
 static inline bool uroce_timer_armed(const struct uroce_timer *timer)
 {
 	return atomic_load_explicit(&timer->deadline, memory_order_relaxed);
 }
 
 void uroce_wheel_init(struct uroce_wheel *wheel, uint64_t now);
-/* Arm or move. The timer's memory stays the caller's; cancel before freeing it. */
+/*
+ * Arm the timer, or move its deadline. Its memory belongs to the caller, who cancels the timer
+ * before freeing it.
+ */
 void uroce_timer_arm(struct uroce_wheel *wheel, struct uroce_timer *timer, uint64_t deadline);
 void uroce_timer_cancel(struct uroce_wheel *wheel, struct uroce_timer *timer);
-/* Next timer that is due at @now, taken off the wheel; NULL when none is left. */
+/* Remove and return the next timer that is due at @now. NULL: no timer is due. */
 struct uroce_timer *uroce_wheel_expire(struct uroce_wheel *wheel, uint64_t now);
-/* When the wheel wants to be run next (ns), possibly early; UINT64_MAX: never. */
+/* Return the next time (ns) at which the wheel must run, possibly too early. UINT64_MAX: never. */
 uint64_t uroce_wheel_next(struct uroce_wheel *wheel);
 
 #endif

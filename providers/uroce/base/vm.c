@@ -3,7 +3,7 @@
 
 #include "providers/uroce/base/vm.h"
 
-/* Without its first @bytes. */
+/* Remove the first @bytes from a list of pieces. */
 static struct iovec *pieces_skip(struct iovec *iov, int *count, size_t bytes)
 {
 	while (*count && bytes >= iov->iov_len) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Copies to and from the memory of another process, by the kernel: process_vm_readv(2). One call
- * transfers less than 2 GiB; these make as many as it takes.
+ * Copies to and from the memory of another process, by the kernel: process_vm_readv(2). One system
+ * call transfers less than 2 GiB. These functions make as many calls as needed.
  */
 #ifndef UROCE_VM_H
 #define UROCE_VM_H
@@ -15,12 +15,12 @@
 #include "util/util.h"
 
 enum {
-	VM_IOV_MAX = 64, /* local pieces of one copy */
+	VM_IOV_MAX = 64, /* limit of local pieces in one copy */
 };
 
 /*
- * @count pieces of memory of ours, and @length bytes, as many as these have together, at @remote of
- * process @pid. Return: 0; -EFAULT: some of it is missing, on one of the sides; another -errno: the
+ * Copy @length bytes from @remote of process @pid into @count pieces of local memory, which have
+ * this length together. Return: 0; -EFAULT: memory is missing on either side; another -errno: the
  * kernel refuses.
  */
 static inline int uroce_vm_read(pid_t pid, const struct iovec *local, int count, uint64_t remote,
@@ -34,7 +34,10 @@ static inline int uroce_vm_write(pid_t pid, const struct iovec *local, int count
 typedef ssize_t uroce_vm_call(pid_t pid, const struct iovec *local, unsigned long local_count,
 			      const struct iovec *remote, unsigned long remote_count,
 			      unsigned long flags);
-/* After a call that copied @done bytes, less than @length, or failed: negative. */
+/*
+ * Copy the rest after a call that copied @done bytes, fewer than @length. If @done is negative, the
+ * call failed.
+ */
 int uroce_vm_rest(uroce_vm_call *call, pid_t pid, const struct iovec *local, int count,
 		  uint64_t remote, size_t length, ssize_t done);
 

@@ -5,8 +5,8 @@
 enum {
 	ACK_RIDES_MIN = 8,
 	ACK_RIDES_MAX = 8192,
-	TURN_PACKETS = 256, /* packets of a read's answer in one turn: those of one window */
-	ACK_LATE = 4, /* more messages for which a due acknowledgement waits for an idle pass */
+	TURN_PACKETS = 256, /* packets in one turn of a long read's answer: those of one window */
+	ACK_LATE = 4, /* further messages for which a due acknowledgement waits for an idle pass */
 };
 
 static int resp_send(struct uroce_qp *qp, const struct uroce_hdr *hdr, const struct iovec *iov,
@@ -38,7 +38,7 @@ static uint8_t read_operation(const struct uroce_resource *res, uint32_t length)
 	return last ? UROCE_READ_RESP_LAST : UROCE_READ_RESP_MIDDLE;
 }
 
-/* Return the PD of a request. NULL: its SRQ is gone. */
+/* Return the PD of a request. NULL: its SRQ has been destroyed. */
 static const struct ibv_pd *resource_pd(const struct uroce_qp *qp, const struct uroce_resource *res)
 {
 	if (likely(qp->type != IBV_QPT_XRC_RECV))
@@ -168,6 +168,7 @@ static void resource_refused(struct uroce_qp *qp, struct uroce_resource *res)
 	struct uroce_first_error error = { .valid = true,
 					   .status = IBV_WC_REM_ACCESS_ERR,
 					   .is_recv = true,
+					   .of_peer = true,
 					   .psn = res->first_psn };
 
 	qp->resp.psn = psn_add(res->answer_psn, res->offset / resp_read_segment(qp));
@@ -199,7 +200,10 @@ static int resources_run(struct uroce_qp *qp, uint32_t most)
 				return -ENOTCONN;
 			}
 			if (r < 0) {
-				/* unreachable: the requester will repeat the request */
+				/*
+				 * The peer cannot be reached now. The requester will repeat the
+				 * request.
+				 */
 				res->active = false;
 				resp->res_pending--;
 			}

@@ -65,6 +65,14 @@ void uroce_comp_push(struct uroce_qp *qp, const struct uroce_swqe *wqe)
 	uroce_cq_end(qp->send_cq, place, &qp->sq, failed);
 }
 
+/* Return how often requests of the QP were repeated before it gave up with @status. */
+static uint32_t retries_used(const struct uroce_requester *req, enum ibv_wc_status status)
+{
+	if (status == IBV_WC_RNR_RETRY_EXC_ERR)
+		return req->rnr_retry - req->rnr_left;
+	return req->retry_cnt - req->retry_left;
+}
+
 static void send_failed(struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {
 	struct uroce_first_error error = {
@@ -74,7 +82,8 @@ static void send_failed(struct uroce_qp *qp, const struct uroce_swqe *wqe)
 		.syndrome = wqe->vendor_err,
 		.wr_id = wqe->wr_id,
 		.psn = wqe->psn_assigned ? qp->req.una : qp->req.psn,
-		.retries = qp->req.retry_cnt - qp->req.retry_left,
+		.retries = retries_used(&qp->req, wqe->status),
+		.psns_differ = qp->req.psn_unsent && qp->req.una == qp->sq_psn,
 	};
 
 	uroce_qp_first_error(qp, &error);
@@ -191,6 +200,13 @@ static bool ack_through(struct uroce_qp *qp, uint32_t psn, uint64_t now)
 static bool psn_expected(const struct uroce_qp *qp, uint32_t psn)
 {
 	return psn_diff(psn, qp->req.una) >= 0 && psn_diff(psn, qp->req.max_psn) < 0;
+}
+
+/* Before the first acknowledgement no PSN can be old: the peer counts from another one. */
+static void psn_unexpected(struct uroce_qp *qp, uint32_t psn)
+{
+	if (psn_diff(psn, qp->sq_psn) < 0 || psn_diff(psn, qp->req.max_psn) >= 0)
+		qp->req.psn_unsent = true;
 }
 
 /* Move the position of the requester within a message that is being sent again, after una has
@@ -406,9 +422,11 @@ void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt, uint
 	qp->counters.rx_bytes += pkt->payload.length;
 	if (hdr_operation(&pkt->hdr) != UROCE_ACK) {
 		response(qp, pkt, now);
+	} else if (!psn_expected(qp, pkt->hdr.psn)) {
+		psn_unexpected(qp, pkt->hdr.psn);
 	} else if ((pkt->hdr.syndrome & AETH_KIND_MASK) == AETH_ACK) {
 		uroce_comp_ack(qp, pkt->hdr.psn, pkt->hdr.syndrome, now);
-	} else if (psn_expected(qp, pkt->hdr.psn)) {
+	} else {
 		nak(qp, &pkt->hdr, now);
 	}
 	if (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD)

@@ -11,9 +11,9 @@
 #include "providers/uroce/engine/engine.h"
 
 enum {
-	/* Packets that leave before the first acknowledgement. */
+	/* First window: packets that leave before the first acknowledgement. */
 	WINDOW_FIRST = 8,
-	/* Least window: the packet behind a lost one makes the loss known. */
+	/* Smallest window: the packet behind a lost one reveals the loss. */
 	WINDOW_LEAST = 2,
 	/* Assumed receive buffer of a peer: the default of net.core.rmem_default, in bytes of
 	 * memory ... */
@@ -21,7 +21,7 @@ enum {
 	/* ... of which each packet takes its length and this overhead, rounded up to a power of two
 	 * ... */
 	PACKET_OVERHEAD = 420,
-	/* ... and this head. */
+	/* ... and this fixed part. */
 	PACKET_HEAD = 256,
 	/* Packets by which the window then grows for each acknowledged window. A small window grows
 	 * by fewer. */
@@ -65,7 +65,7 @@ void uroce_window_start(struct uroce_qp *qp)
 	req->round = req->psn;
 }
 
-/* Reduce the window. From here on it grows slowly. */
+/* Reduce the window. From now on it grows slowly. */
 static void window_cut(struct uroce_requester *req, uint32_t window)
 {
 	req->window = req->window_fast = max_of(window, (uint32_t)WINDOW_LEAST);
@@ -100,8 +100,10 @@ static void congestion_heed(struct uroce_requester *req)
 	window_cut(req, req->window - max_of(less, 1u));
 }
 
-/* Return whether the queue in the network is long. Without marks and losses the QP would soon time
- * out because of packets that it queued itself. */
+/*
+ * Return whether the queue in the network is long. Without this check the QP could time out because
+ * of its own queued packets, if there are no marks and no losses.
+ */
 static bool queue_is_long(const struct uroce_requester *req)
 {
 	return req->timeout && req->rtt > req->rtt_least + (4096ull << req->timeout) / QUEUE_PART;
@@ -128,8 +130,10 @@ static uint32_t growth_step(uint32_t window)
 	return window / max_of(growth, 1u);
 }
 
-/* Enlarge the window: fast up to the buffer that any peer has, or up to its size at the last cut.
- * Then by a few packets for each acknowledged window. */
+/*
+ * Enlarge the window. It grows fast up to the smallest buffer of a peer, or up to its size at the
+ * last cut. Above that it grows by a few packets for each acknowledged window.
+ */
 static void window_grow(struct uroce_requester *req, uint32_t acked)
 {
 	if (req->window < req->window_fast) {

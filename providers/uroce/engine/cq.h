@@ -13,7 +13,10 @@ struct uroce_sq;
 struct uroce_cqe {
 	struct ibv_wc wc;
 	uint64_t timestamp; /* ns, CLOCK_MONOTONIC; set if want_timestamp */
-	/* The send queue in which the request takes room until this is polled; NULL: a receive. */
+	/*
+	 * The send queue in which the request takes room until this completion is polled; NULL: a
+	 * receive.
+	 */
 	struct uroce_sq *sq __attribute__((aligned(8)));
 };
 static_assert(sizeof(struct uroce_cqe) == 64, "one cache line");
@@ -47,8 +50,8 @@ struct uroce_cq {
 	struct uroce_lock
 		/* held from ibv_start_poll() to ibv_end_poll(); taken before all others */
 		poll_lock;
-	struct uroce_cqe current; /* the completion that this walk has reached */
-	atomic_uint qps;	  /* QPs that send or receive by it */
+	struct uroce_cqe current; /* the completion that ibv_next_poll() has reached */
+	atomic_uint qps;	  /* number of QPs that send or receive by this CQ */
 	/* records written and not purged; destroying the CQ waits for them */
 	uint32_t comp_events_raised;
 	uint32_t async_events_raised;

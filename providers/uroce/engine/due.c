@@ -4,10 +4,14 @@
 
 enum {
 	ACK_COALESCE_LOSSY = 4, /* messages that one acknowledgement may cover on a network */
-	ACK_PASSES = 128,	/* passes for which a withheld one waits for the next message */
-	LAZY_PASSES = 32,	/* passes without a packet: no packet to ride on is expected */
-	ACK_WAITERS = 64,	/* QPs with waiting acknowledgements at the same time, at most */
-	FULL_TRIES = 64,	/* QPs of a pass without room, after which the rest is not tried */
+	/* passes for which a withheld acknowledgement waits for the next message */
+	ACK_PASSES = 128,
+	/*
+	 * passes without a packet, after which no packet is expected to carry the acknowledgement
+	 */
+	LAZY_PASSES = 32,
+	ACK_WAITERS = 64, /* limit of QPs with waiting acknowledgements at the same time */
+	FULL_TRIES = 64,  /* limit of QPs without room that a pass tries */
 };
 
 /* Return whether to keep withholding: a poller is at work, and the peer has not been silent for
@@ -21,9 +25,9 @@ static bool ack_can_be_withheld(struct uroce_qp *qp, bool poller)
 }
 
 /*
- * Return whether an acknowledgement can wait for a packet to ride on. On a lossless path it waits
- * while the peer keeps this process busy, and a little longer if the peer did not ask for it. On a
- * network it waits until the poller that has just got a message comes back, with or without an
+ * Return whether an acknowledgement can wait for a packet that carries it. On a lossless path it
+ * waits while the peer keeps this process busy, and a little longer if the peer did not ask for it.
+ * On a network it waits until the poller that has just got a message comes back, with or without an
  * answer.
  */
 static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
@@ -32,7 +36,8 @@ static bool ack_can_wait(struct uroce_qp *qp, bool busy, bool poller)
 
 	if (!qp->av.path || resp->res_pending || (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
 		return false;
-	if (qp->type == IBV_QPT_XRC_RECV) /* it sends no packets to ride on */
+	/* it sends no packets that could carry an acknowledgement */
+	if (qp->type == IBV_QPT_XRC_RECV)
 		return false;
 	if (resp->ack_withheld && !resp->ack_hurry && resp->ack_messages <= UROCE_ACK_WITHHELD)
 		return ack_can_be_withheld(qp, poller);
@@ -94,7 +99,8 @@ static void blocked_run(struct uroce_engine *engine, struct uroce_strand *strand
 		uroce_unlock(&strand->blocked_lock);
 		uroce_lock(&qp->lock);
 		qp->req.path_full = false;
-		engine->events->run(qp, now); /* enters it again if the path is still full */
+		/* the QP enters the list again if the path is still full */
+		engine->events->run(qp, now);
 		uroce_unlock(&qp->lock);
 		uroce_lock(&strand->blocked_lock);
 		full += qp->on_blocked;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The first error of a QP in words: the failed operation, the answer of the peer, and advice. */
 #include <arpa/inet.h>
+#include <stdio.h>
 
 #include "providers/uroce/engine/engine.h"
 
@@ -45,26 +46,38 @@ static const char *advice(const struct uroce_first_error *e)
 {
 	switch (e->status) {
 	case IBV_WC_RETRY_EXC_ERR:
-		return "the peer does not answer: is its process alive, its QP in RTR, UDP port 4791 open, the "
-		       "GID right?";
+		if (e->psns_differ)
+			return "the peer answers, but to PSNs that were not sent: its rq_psn and the sq_psn here "
+			       "differ";
+		return "the peer does not answer: is its process alive, its QP in RTR, dest_qp_num its number, "
+		       "UDP port 4791 open, the GID right? See rdma-symptoms(7)";
 	case IBV_WC_RNR_RETRY_EXC_ERR:
 		return "the peer has no receive posted: post receives earlier, or set rnr_retry to 7";
 	case IBV_WC_REM_ACCESS_ERR:
-		return "check rkey, range and access flags of the peer's memory region";
+		return e->is_recv
+			       ? "the peer used an rkey, range or access that no memory region of this PD "
+				 "allows"
+			       : "check rkey, range and access flags of the peer's memory region";
 	case IBV_WC_REM_INV_REQ_ERR:
 		return e->is_recv
 			       ? "the peer asked for an operation this QP's qp_access_flags do not permit, or "
-				 "named a queue that is not in its XRC domain and process, or sent an "
-				 "impossible packet"
-			       : "the peer's receive was too short, or its qp_access_flags refuse the operation";
+				 "named a queue that is not in its XRC domain and process, or has another "
+				 "path_mtu, or sent an impossible packet"
+			       : "the peer's receive was too short, its qp_access_flags refuse the operation, or "
+				 "its path_mtu differs";
 	case IBV_WC_LOC_LEN_ERR:
 		return e->is_recv
 			       ? "the message is longer than the receive's buffers (UD: 40 bytes of GRH come "
 				 "first)"
 			       : "the message is longer than the path allows (UD: one MTU)";
 	case IBV_WC_LOC_PROT_ERR:
-		return "an lkey, address or length of the work request is not covered by a region of this PD, or "
-		       "its memory was unmapped";
+		return e->is_recv
+			       ? "an lkey, address or length of the receive is not covered by a region of this "
+				 "PD with IBV_ACCESS_LOCAL_WRITE, or its memory was unmapped"
+			       : "an lkey, address or length of the work request is not covered by a region of "
+				 "this PD, which must exist until the completion, or its memory was unmapped";
+	case IBV_WC_REM_OP_ERR:
+		return "the peer could not store or execute the request: its own first error names the cause";
 	case IBV_WC_LOC_QP_OP_ERR:
 		return "the operation needs max_rd_atomic > 0, or a key to invalidate is not valid";
 	case IBV_WC_MW_BIND_ERR:
@@ -81,19 +94,40 @@ static const char *operation(const struct uroce_first_error *e)
 	return e->opcode == IBV_WC_RECV_RDMA_WITH_IMM ? "RDMA_WRITE_WITH_IMM received" : "RECV";
 }
 
+/* Write what failed. */
+static void subject(const struct uroce_first_error *e, char *text, size_t size)
+{
+	if (e->of_peer)
+		snprintf(text, size, "a request of the peer");
+	else
+		snprintf(text, size, "%s work request %llu (%s)", e->is_recv ? "receive" : "send",
+			 (unsigned long long)e->wr_id, operation(e));
+}
+
+/* Write the peer of a connected QP. Datagrams of other QPs have different peers. */
+static void peer(const struct uroce_qp *qp, char *text, size_t size)
+{
+	char gid[INET6_ADDRSTRLEN] = "";
+
+	text[0] = '\0';
+	if (qp->type == IBV_QPT_UD)
+		return;
+	inet_ntop(AF_INET6, qp->av.route.dgid.raw, gid, sizeof(gid));
+	snprintf(text, size, ", peer qp 0x%x at %s", qp->dest_qpn, gid);
+}
+
 void uroce_qp_explain(const struct uroce_qp *qp)
 {
 	const struct uroce_first_error *e = &qp->first_error;
-	char gid[INET6_ADDRSTRLEN] = "";
+	char what[80], whom[INET6_ADDRSTRLEN + 32];
 
 	if (!log_enabled(LOG_LEVEL_ERR))
 		return;
-	inet_ntop(AF_INET6, qp->av.route.dgid.raw, gid, sizeof(gid));
-	verbs_err(
-		qp->vqp.qp.context,
-		"qp 0x%x: first error: %s of %s work request %llu (%s), peer qp 0x%x at %s, PSN %u, %u retries used%s%s: %s",
-		qp->vqp.qp.qp_num, ibv_wc_status_str(e->status), e->is_recv ? "receive" : "send",
-		(unsigned long long)e->wr_id, operation(e), qp->dest_qpn, gid, e->psn, e->retries,
-		e->syndrome ? ", the peer said " : "", e->syndrome ? nak_text(e->syndrome) : "",
-		advice(e));
+	subject(e, what, sizeof(what));
+	peer(qp, whom, sizeof(whom));
+	verbs_err(qp->vqp.qp.context,
+		  "qp 0x%x: first error: %s of %s%s, PSN %u, %u retries used%s%s: %s",
+		  qp->vqp.qp.qp_num, ibv_wc_status_str(e->status), what, whom, e->psn, e->retries,
+		  e->syndrome ? ", the peer said " : "", e->syndrome ? nak_text(e->syndrome) : "",
+		  advice(e));
 }

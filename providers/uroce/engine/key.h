@@ -23,18 +23,19 @@ struct uroce_swqe;
  */
 struct uroce_key {
 	alignas(64) atomic_uint live; /* the key while it permits access, else 0 */
-	atomic_uint refs;	      /* look-ups in use: the owner waits for 0 to revoke the key */
-	uint64_t iova;		      /* first address for peers and SGEs */
+	/* look-ups that use the key; to revoke the key, the owner waits for 0 */
+	atomic_uint refs;
+	uint64_t iova; /* first address for peers and SGEs */
 	uint64_t length;
 	uintptr_t base; /* address of iova in this process */
 	const struct ibv_pd *pd;
 	uint32_t access; /* IBV_ACCESS_*, and UROCE_ACCESS_LOCAL */
-	uint32_t qpn;	 /* type 2 window: number of the QP it is bound to; 0: any */
+	uint32_t qpn;	 /* type 2 window: number of the QP that bound it; 0: any QP */
 
 	/* For the owner, under keys->lock: */
 	uint32_t key;		  /* index << 8 | variant; lkey and rkey are the same number */
 	uint32_t windows;	  /* windows bound to this region, and imports */
-	struct uroce_key *parent; /* window: the region it is bound to; NULL: unbound */
+	struct uroce_key *parent; /* window: the region it is bound to; NULL: not bound */
 	uint8_t mw_type;	  /* enum ibv_mw_type; 0: a region */
 	bool used;
 
@@ -55,6 +56,18 @@ struct uroce_key {
 int uroce_key_get(struct uroce_keys *keys, uint32_t key, const struct ibv_pd *pd, uint32_t qpn,
 		  uint32_t need, uint64_t va, uint64_t length, struct uroce_key **ret_key,
 		  uint8_t **ret_ptr);
+
+/* The access that a valid key grants. A null region has no bounds. */
+struct uroce_grant {
+	const struct ibv_pd *pd;
+	uint32_t access; /* IBV_ACCESS_*, and UROCE_ACCESS_LOCAL */
+	uint64_t iova, length;
+	uintptr_t base; /* address of iova in this process */
+	bool null;
+};
+
+/* Look a key up without using its memory. Return: whether it is valid. */
+bool uroce_key_look(struct uroce_keys *keys, uint32_t key, struct uroce_grant *ret_grant);
 
 static inline void uroce_key_put(struct uroce_key *key)
 {
@@ -91,8 +104,8 @@ int uroce_scatter(struct uroce_keys *keys, const struct ibv_pd *pd, const struct
 		  int num_sge, uint32_t offset, const struct uroce_payload *payload);
 
 /*
- * Hold the region of @handle in a domain of @ctx for an import, as a window does. -ENOENT; -EINVAL:
- * it belongs to another domain than @pd_handle.
+ * Keep the region of @handle in a domain of @ctx for an import, as a bound window does. -ENOENT:
+ * there is no such region; -EINVAL: it belongs to another domain than @pd_handle.
  */
 int uroce_key_hold(struct uroce_keys *keys, uint32_t handle, const struct ibv_context *ctx,
 		   uint32_t pd_handle, struct uroce_key **ret_key);

@@ -45,7 +45,7 @@ static int leaf_add(struct uroce_keys *keys)
 		return -errno;
 	/* Pairs with uroce_key_at(). */
 	atomic_store_explicit(&keys->leaf[keys->leaves++], leaf, memory_order_release);
-	/* Without the first index, because no key is 0. */
+	/* Leave out index 0, because no key is 0. */
 	for (uint32_t index = max_of(first, 1u); index < end; index++)
 		unused[keys->unused_count++] = index;
 	return 0;
@@ -57,7 +57,7 @@ static int random_take(struct uroce_keys *keys, uint32_t *ret)
 		ssize_t n = getrandom(keys->random, sizeof(keys->random), 0);
 
 		if (n != sizeof(keys->random))
-			return n < 0 ? -errno : -EIO;
+			return n < 0 ? uroce_call_failed("getrandom") : -EIO;
 		keys->random_left = ARRAY_SIZE(keys->random);
 	}
 	*ret = keys->random[--keys->random_left];
@@ -135,7 +135,7 @@ static bool key_passed(struct uroce_keys *keys, const struct uroce_key *key)
 	return false;
 }
 
-/* Wait until the key is unused. Copies take microseconds, those of gigabytes longer. */
+/* Wait until the key is unused. Most copies take microseconds, copies of gigabytes take longer. */
 static void key_wait(struct uroce_keys *keys, struct uroce_key *key)
 {
 	struct uroce_keys_watch *watch = key_watch(keys, key);
@@ -143,7 +143,10 @@ static void key_wait(struct uroce_keys *keys, struct uroce_key *key)
 
 	if (watch)
 		watch->wait(watch, key);
-	/* Pairs with uroce_keys_pass(): it sees the key gone, or this thread sees it pass. */
+	/*
+	 * Pairs with uroce_keys_pass(): either that function sees that the key is gone, or this
+	 * thread sees the published key.
+	 */
 	if (keys->fenced)
 		uroce_fence_own();
 	/* seq_cst: after "live" was cleared. acquire pairs with uroce_key_put() and with
@@ -154,7 +157,7 @@ static void key_wait(struct uroce_keys *keys, struct uroce_key *key)
 
 /*
  * The store here, the load in the wait, and the increment and the load in uroce_keys_get() are all
- * seq_cst: either the reader sees the key gone, or the wait sees the reader.
+ * seq_cst: either the reader sees that the key is gone, or the wait sees the reader.
  */
 void uroce_key_withdraw(struct uroce_keys *keys, struct uroce_key *key)
 {
@@ -306,6 +309,27 @@ int uroce_key_get(struct uroce_keys *keys, uint32_t key, const struct ibv_pd *pd
 	}
 	return uroce_keys_get(keys, key, pd, qpn, need ? need : UROCE_ACCESS_LOCAL, va, length,
 			      ret_key, ret_ptr);
+}
+
+bool uroce_key_look(struct uroce_keys *keys, uint32_t number, struct uroce_grant *ret_grant)
+{
+	struct uroce_key *key = uroce_key_at(keys, number);
+	bool live;
+
+	if (!key || !number)
+		return false;
+	/* As in uroce_keys_get(): the owner does not change a key while its count is not 0. */
+	atomic_fetch_add_explicit(&key->refs, 1, memory_order_seq_cst);
+	live = atomic_load_explicit(&key->live, memory_order_seq_cst) == number;
+	if (live)
+		*ret_grant = (struct uroce_grant){ .pd = key->pd,
+						   .access = key->access,
+						   .iova = key->iova,
+						   .length = key->length,
+						   .base = key->base,
+						   .null = key->null_size };
+	uroce_key_put(key);
+	return live;
 }
 
 /* --- SGE lists --- */

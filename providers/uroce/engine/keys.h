@@ -38,7 +38,7 @@ struct uroce_keys {
 	struct uroce_keys_watch *watch; /* NULL: none; set before the first key */
 	uint32_t random[32];
 	unsigned int random_left;
-	/* The key that the holder of a strand uses without counting itself in. */
+	/* The key that the holder of a strand uses without incrementing its count. */
 	struct uroce_passing {
 		alignas(2 * PATH_LINE) _Atomic(struct uroce_key *) key;
 	} passing[PATH_STRANDS];
@@ -81,8 +81,10 @@ static inline int uroce_key_check(const struct uroce_key *key, const struct ibv_
 	return 0;
 }
 
-/* Handle a key that was counted into and refuses by @error. Return: 0 with the memory of a null
- * region, or @error. */
+/*
+ * Handle a key whose count was incremented and which refuses with @error. Return: 0 with the memory
+ * of a null region, or @error.
+ */
 int uroce_key_else(struct uroce_key *key, uint32_t need, uint64_t length, int error,
 		   uint8_t **ret_ptr);
 
@@ -109,9 +111,9 @@ static inline int uroce_keys_get(struct uroce_keys *keys, uint32_t number, const
 }
 
 /*
- * Do the same for the holder of @strand, for one copy at a time and local access. It publishes the
- * key that it uses instead of counting itself in, so it does not wait for the entry's cache line.
- * Return: the address, or NULL; uroce_keys_passed() ends both.
+ * Do the same for the holder of @strand, for one copy at a time and local access. Instead of
+ * incrementing the count, it publishes the key that it uses. Therefore it does not wait for the
+ * cache line of the entry. Return: the address, or NULL; uroce_keys_passed() ends both.
  */
 static inline uint8_t *uroce_keys_pass(struct uroce_keys *keys, unsigned int strand,
 				       uint32_t number, const struct ibv_pd *pd, uint32_t need,

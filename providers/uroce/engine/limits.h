@@ -24,14 +24,15 @@ enum {
 	UROCE_WINDOW = 256,
 	UROCE_WINDOW_LOSSLESS = 1 << 22,
 	/*
-	 * Packets that one read request asks for: a long read consists of several requests. This
-	 * many while the window is small, and half of a large window.
+	 * Packets that one read request asks for, because a long read consists of several requests.
+	 * This is the number while the window is small. With a large window the number is half of
+	 * the window.
 	 */
 	UROCE_READ_PART = 64,		/* packets */
 	UROCE_READ_PART_BYTES = 131072, /* bytes, for a large MTU */
 	/* messages that a withheld acknowledgement covers, at most */
 	UROCE_ACK_WITHHELD = 32,
-	/* passes with packets in a row; the last is treated as one without */
+	/* passes with packets in a row; the last one is handled as if it had no packets */
 	UROCE_BUSY_PASSES = 16,
 	UROCE_ACK_COALESCE =
 		16, /* messages of a busy lossless peer that one acknowledgement may cover */

@@ -25,7 +25,7 @@ struct uroce_mr {
 	struct uroce_key *key;
 	struct uroce_dm *dm; /* device memory of the region, or NULL */
 	int segment;	     /* index of the segment that peers can map; -1: they cannot */
-	/* The mapping of an imported region of another process. */
+	/* Mapping of a region that was imported from another process. */
 	void *mapped;
 	size_t mapped_size;
 };
@@ -36,7 +36,7 @@ struct uroce_dm {
 	LIST_ENTRY(uroce_dm) entry; /* in host->dms, unless imported */
 	uint8_t *bytes;
 	atomic_uint regions; /* regions of it, and imports; freed only with none left */
-	/* imported from this process: the original; NULL: mapped from another */
+	/* object that was imported from this process; NULL: mapped from another process */
 	struct uroce_dm *origin;
 	size_t mapped_size;
 };

@@ -13,14 +13,15 @@ struct uroce_domain;
 
 /* The requester of RC and UC (UD uses only psn). */
 struct uroce_requester {
-	uint32_t psn;	      /* PSN of the next packet */
-	uint32_t una;	      /* PSN of the oldest unacknowledged packet */
-	uint32_t max_psn;     /* one past the highest PSN ever sent */
-	uint32_t offset;      /* bytes of sq.next already sent */
-	uint32_t window;      /* packets that may be unacknowledged: congestion.c */
-	uint32_t window_max;  /* upper limit of the path */
-	uint32_t window_fast; /* below this, each acknowledged packet enlarges the window by one */
-	/* above, acknowledged packets that count towards the next enlargement */
+	uint32_t psn;	     /* PSN of the next packet */
+	uint32_t una;	     /* PSN of the oldest unacknowledged packet */
+	uint32_t max_psn;    /* one past the highest PSN ever sent */
+	uint32_t offset;     /* bytes of sq.next already sent */
+	uint32_t window;     /* packets that may be unacknowledged: congestion.c */
+	uint32_t window_max; /* upper limit of the path */
+	/* below this size, each acknowledged packet enlarges the window by one */
+	uint32_t window_fast;
+	/* above that size: acknowledged packets that count towards the next enlargement */
 	uint32_t window_acked;
 	uint32_t round;	     /* PSN whose acknowledgement ends the current round trip */
 	uint16_t congestion; /* moving average of round trips with congestion; 0: none ever */
@@ -34,6 +35,7 @@ struct uroce_requester {
 	uint8_t timeout; /* 4.096 us << timeout; 0: none */
 	bool rnr_wait;	 /* do not send until the timer fires */
 	bool path_full;	 /* the path refused a packet: the QP is in its strand's blocked */
+	bool psn_unsent; /* an answer had a PSN that was never sent */
 	/* the last write with immediate was large and placed by ops->rdma */
 	bool placed_large;
 	uint32_t timer_una;	/* una when the timer was armed */
@@ -43,11 +45,12 @@ struct uroce_requester {
 	uint64_t run_time;	/* ns: time of the current run; 0: not needed on a lossless path */
 	uint64_t rtt_start;	/* ns: time at which rtt_psn was sent; 0: no measurement */
 	uint32_t rtt_psn;
-	uint32_t rtt;		/* smoothed round trip, ns; 0: unknown */
-	uint32_t rtt_var;	/* variation of the round trip, ns */
-	uint32_t rtt_least;	/* shortest recent round trip, ns: without queues */
-	uint32_t probes;	/* early resends since progress_time */
-	bool probing;		/* only una was sent again: the answer shows the losses */
+	uint32_t rtt;	    /* smoothed round trip, ns; 0: unknown */
+	uint32_t rtt_var;   /* variation of the round trip, ns */
+	uint32_t rtt_least; /* shortest recent round trip, ns: without queues */
+	uint32_t probes;    /* early resends since progress_time */
+	/* only the packet of PSN una was sent again; the answer shows the losses */
+	bool probing;
 	uint64_t probe_time;	/* time of the probe, ns */
 	uint32_t since_ack_req; /* packets sent without asking for an acknowledgement */
 	uint64_t looked_at;	/* packets sent when a post last polled for received packets */
@@ -82,15 +85,17 @@ struct uroce_responder {
 	uint16_t ack_messages; /* messages that wait for the acknowledgement */
 	/* an acknowledgement up to psn - 1 is owed: the QP is in its strand's acks */
 	bool ack_due;
-	bool mtu_agreed;     /* a packet showed that the sender has the same path MTU */
-	bool ack_asked;	     /* the peer asked for it */
-	bool ack_hurry;	     /* it covers part of a long message: the peer's window waits for it */
-	bool ack_inside;     /* the peer asked for it inside a message: its window waits */
-	bool ack_withheld;   /* it did not leave with a packet of this side: answer.c */
-	uint16_t ack_passes; /* progress passes since then */
-	/* acknowledgements to send with packets before withholding one again */
+	bool mtu_agreed; /* a packet showed that the sender has the same path MTU */
+	bool ack_asked;	 /* the peer asked for this acknowledgement */
+	/* the acknowledgement covers part of a long message, and the peer's window waits for it */
+	bool ack_hurry;
+	bool ack_inside; /* the peer asked for it inside a message, so its window waits */
+	/* the acknowledgement did not leave with a packet of this side: answer.c */
+	bool ack_withheld;
+	uint16_t ack_passes; /* progress passes since the acknowledgement was withheld */
+	/* number of acknowledgements to send with packets before one is withheld again */
 	uint16_t ack_rides;
-	/* value that ack_rides got last; doubled if the peer waits again */
+	/* last starting value of ack_rides; doubled if the peer waits again */
 	uint16_t ack_rides_next;
 	uint32_t again_before; /* expected PSN when a duplicate arrived ... */
 	uint32_t again_psn;    /* ... PSN of the first duplicate since then ... */
@@ -124,6 +129,8 @@ struct uroce_first_error {
 	uint8_t status; /* enum ibv_wc_status */
 	uint8_t opcode; /* enum ibv_wr_opcode, or ibv_wc_opcode for receives */
 	bool is_recv;
+	bool of_peer;	  /* a request of the peer was refused, without a work request here */
+	bool psns_differ; /* the peer answered, but to no PSN that was sent */
 	uint8_t syndrome; /* last NAK received; 0: none */
 	uint64_t wr_id;
 	uint32_t psn;
@@ -135,7 +142,8 @@ struct uroce_qp_counters {
 	uint64_t tx_packets, tx_bytes, rx_packets, rx_bytes;
 	uint64_t resent, timeouts, rnr_naks_sent, rnr_naks_received, naks_sent, duplicates,
 		out_of_order, seq_naks_received, fatal_naks_received, retries, retry_exceeded,
-		rnr_exceeded, marked, cnps_sent, cnps_received;
+		rnr_exceeded, marked, cnps_sent, cnps_received, wrong_qkey, no_receive,
+		short_receive;
 };
 
 struct uroce_qp {
@@ -143,7 +151,7 @@ struct uroce_qp {
 	struct uroce_lock lock;
 	struct uroce_engine *engine;
 	struct uroce_dev *dev; /* belongs to the owner of the engine */
-	uint8_t strand;	       /* from its number; set before the QP can be found */
+	uint8_t strand;	       /* derived from the number; set before the QP can be found */
 	uint8_t type;	       /* enum ibv_qp_type */
 	uint8_t state;	       /* enum ibv_qp_state; vqp.qp.state is the application's copy */
 	bool sq_draining;
@@ -161,9 +169,9 @@ struct uroce_qp {
 	struct uroce_cq *send_cq;
 	struct uroce_cq *recv_cq;
 	/*
-	 * The shared part of an XRC receive QP. Its handles are that of ibv_create_qp_ex() and
-	 * those of ibv_open_qp(), and it lives until the last one is destroyed. Each handle is also
-	 * a struct uroce_qp, of which only vqp and the following members are used.
+	 * The shared part of an XRC receive QP. Its handles come from ibv_create_qp_ex() and
+	 * ibv_open_qp(). It lives until the last handle is destroyed. Each handle is also a struct
+	 * uroce_qp, of which only vqp and the following members are used.
 	 */
 	const struct uroce_domain *domain;
 	LIST_HEAD(, uroce_qp) handles; /* list of the shared part, under its lock */

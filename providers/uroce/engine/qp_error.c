@@ -3,7 +3,7 @@
 #include "providers/uroce/engine/resp.h"
 
 enum {
-	FLUSH_PAUSE = 200000, /* ns: a copy of 1 MiB takes less */
+	FLUSH_PAUSE = 200000, /* ns: longer than a copy of 1 MiB takes */
 };
 
 void uroce_qp_first_error(struct uroce_qp *qp, const struct uroce_first_error *error)
@@ -40,15 +40,22 @@ static void flush_recv(struct uroce_qp *qp)
 	}
 }
 
+/*
+ * Complete all requests. A request that is done keeps its status only if all requests before it
+ * succeeded. A request behind a failed request may be done early, for example because its key was
+ * wrong.
+ */
 static void flush_send(struct uroce_qp *qp)
 {
 	struct uroce_sq *sq = &qp->sq;
+	bool failed = false;
 
 	while (sq->tail != sq->head) {
 		struct uroce_swqe *wqe = sq_wqe(sq, sq->tail);
 
-		if (wqe->state != WQE_DONE)
+		if (failed || wqe->state != WQE_DONE)
 			wqe->status = IBV_WC_WR_FLUSH_ERR;
+		failed |= wqe->status != IBV_WC_SUCCESS;
 		wqe->state = WQE_DONE;
 		sq->tail++;
 		uroce_comp_push(qp, wqe);

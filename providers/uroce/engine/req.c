@@ -154,8 +154,9 @@ static bool window_open(const struct uroce_qp *qp)
 }
 
 /*
- * Return whether to request an acknowledgement for the end of @wqe. The application waits for it,
- * or the queue needs its room, or no later packet may cover it soon.
+ * Return whether to request an acknowledgement for the end of @wqe. It is needed if the application
+ * waits for the completion, if the queue needs the room, or if no later packet may cover the
+ * request soon.
  */
 static bool end_waited_for(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {
@@ -443,12 +444,14 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 			continue;
 		done = true;
 		if (wqe->status != IBV_WC_SUCCESS) {
-			/* Its acknowledgement would perhaps have covered earlier packets. */
+			/*
+			 * The acknowledgement of this request might have covered earlier packets.
+			 */
 			if (uroce_qp_reliable(qp) && path && !path->lossless)
 				uroce_req_probe(qp);
 			break;
 		}
-		/* Retire it at once, so that no WQE is in flight before the next one. */
+		/* Retire the request at once, so that no WQE is in flight before the next one. */
 		uroce_comp_retire(qp);
 		done = false;
 	}

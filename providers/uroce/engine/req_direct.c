@@ -25,7 +25,7 @@ static bool direct_fill(const struct uroce_qp *qp, const struct uroce_swqe *wqe,
 		return true;
 	case IBV_WR_RDMA_READ:
 		ret->kind = UROCE_RDMA_READ;
-		return qp->req.max_rd_atomic; /* if 0, packets report the error */
+		return qp->req.max_rd_atomic; /* with a limit of 0, packets report the error */
 	case IBV_WR_ATOMIC_CMP_AND_SWP:
 	case IBV_WR_ATOMIC_FETCH_AND_ADD:
 		break;
@@ -155,7 +155,7 @@ void uroce_req_place(struct uroce_qp *qp, struct uroce_swqe *wqe)
 
 bool uroce_req_place_from(struct uroce_qp *qp, struct uroce_swqe *wqe, const void *bytes)
 {
-	/* Only if it is next and the next run sends it. */
+	/* Do so only if the WQE is the next one and the next run sends it. */
 	if (sq_wqe(&qp->sq, qp->sq.next) != wqe || wqe->flags & IBV_SEND_FENCE ||
 	    qp->state != IBV_QPS_RTS || qp->peer_lost || !qp->av.path || !uroce_req_may_send(qp))
 		return false;

@@ -36,7 +36,7 @@ int req_packet_send(struct uroce_qp *qp, struct uroce_swqe *wqe, const struct ur
 	uint32_t lkeys[UROCE_MAX_SGE];
 	int r;
 
-	gather.count = 0; /* the rest is large and filled only as far as needed */
+	gather.count = 0; /* the rest is large and is filled only as far as needed */
 	if (tx.placed) {
 		tx.iovcnt = 0;
 	} else if (length && wqe->is_inline) {
@@ -75,6 +75,6 @@ int req_send_failed(struct uroce_qp *qp, struct uroce_swqe *wqe, int r)
 		wqe_fail(wqe, IBV_WC_LOC_PROT_ERR);
 		return r;
 	}
-	/* Treat the packet as lost: reliable QPs send it again when their timer expires. */
+	/* Treat the packet as lost. Reliable QPs send it again when their timer expires. */
 	return 0;
 }

@@ -246,7 +246,7 @@ void resp_ack_owe(struct uroce_qp *qp, uint8_t syndrome)
 	 * not replace it. */
 	if (qp->resp.ack_due && qp->resp.nak_sent && syndrome == (AETH_ACK | AETH_ACK_NO_CREDIT))
 		return;
-	if (qp->resp.ack_withheld) /* the peer continued without it */
+	if (qp->resp.ack_withheld) /* the peer continued without the acknowledgement */
 		qp->resp.ack_rides_next = 0;
 	qp->resp.ack_passes = 0;
 	qp->resp.ack_syndrome = syndrome;
@@ -265,6 +265,7 @@ static void resp_fail(struct uroce_qp *qp, const struct uroce_packet *pkt,
 		.opcode =
 			hdr_flags(&pkt->hdr) & PKT_WRITE ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
 		.is_recv = true,
+		.of_peer = !qp->resp.have_rwqe,
 		.psn = pkt->hdr.psn,
 	};
 
@@ -272,7 +273,7 @@ static void resp_fail(struct uroce_qp *qp, const struct uroce_packet *pkt,
 		error.wr_id = qp->resp.rwqe->wr_id;
 		recv_complete(qp, pkt, status);
 	} else {
-		/* No work request of this side failed: the peer's request was refused. */
+		/* No work request of this side failed. Only a request of the peer was refused. */
 		uroce_event_qp(qp, status == IBV_WC_REM_ACCESS_ERR ? IBV_EVENT_QP_ACCESS_ERR
 								   : IBV_EVENT_QP_REQ_ERR);
 	}
@@ -286,7 +287,7 @@ void uroce_resp_took(struct uroce_qp *qp, bool ack_req)
 	if (ack_req) {
 		resp_ack_owe(qp, AETH_ACK | AETH_ACK_NO_CREDIT);
 	} else if (qp->resp.ack_due) {
-		qp->resp.ack_messages++; /* one more message that it will cover */
+		qp->resp.ack_messages++; /* the acknowledgement will cover one more message */
 		uroce_ack_later(qp);
 	}
 }
@@ -367,8 +368,10 @@ static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ve
 		ask_again(qp, AETH_RNR_NAK | qp->resp.min_rnr_timer);
 		break;
 	case RESP_REFERENCE:
-		/* This side keeps its state. The message arrives again, copied, unless its owner
-		 * cannot read it either. */
+		/*
+		 * Keep the state of this side. The message arrives again as a copy, unless the
+		 * sender cannot read its memory either.
+		 */
 		ask_again(qp, AETH_NAK | NAK_REFERENCE);
 		break;
 	case RESP_LENGTH:
@@ -432,19 +435,36 @@ static enum verdict connected_packet(struct uroce_qp *qp, const struct uroce_pac
 	return RESP_OK;
 }
 
+/* Count a datagram that is dropped, and log the first one of the QP. */
+static enum verdict datagram_drop(struct uroce_qp *qp, uint64_t *counter, const char *cause)
+{
+	if (!(*counter)++)
+		verbs_warn(qp->vqp.qp.context, "qp 0x%x: a datagram was dropped: %s",
+			   qp->vqp.qp.qp_num, cause);
+	return RESP_DROP;
+}
+
 static enum verdict datagram_packet(struct uroce_qp *qp, const struct uroce_packet *pkt)
 {
 	struct uroce_payload grh = { .data = pkt->grh, .length = sizeof(struct ibv_grh) };
 	struct uroce_responder *resp = &qp->resp;
 	enum verdict v = RESP_OK;
 
-	if (pkt->hdr.qkey != qp->qkey || !pkt->grh)
+	if (!pkt->grh)
 		return RESP_DROP;
+	if (pkt->hdr.qkey != qp->qkey) {
+		atomic_store_explicit(&qp->engine->qkey_wrong, true, memory_order_relaxed);
+		return datagram_drop(qp, &qp->counters.wrong_qkey,
+				     "its Q_Key is not that of the queue pair");
+	}
 	if (resp_check_resources(qp, pkt) != RESP_OK)
-		return RESP_DROP;
+		return datagram_drop(qp, &qp->counters.no_receive, "no receive is posted");
 	resp->length = 0;
-	if ((uint64_t)grh.length + pkt->payload.length > resp->rwqe->length)
+	if ((uint64_t)grh.length + pkt->payload.length > resp->rwqe->length) {
+		datagram_drop(qp, &qp->counters.short_receive,
+			      "the receive is shorter than the message and 40 bytes for the GRH");
 		return RESP_LENGTH;
+	}
 	if (uroce_scatter(qp->engine->keys, resp_pd(qp), resp->rwqe->sge, resp->rwqe->num_sge, 0,
 			  &grh) < 0)
 		return RESP_LOCAL;

@@ -20,7 +20,7 @@ enum verdict {
 	RESP_REFERENCE, /* the referenced memory of the sender cannot be read */
 };
 
-/* Return the PD against which keys and receives are checked: on XRC that of the packet's SRQ. */
+/* Return the PD of keys and receives. On XRC it is the PD of the packet's SRQ. */
 static inline const struct ibv_pd *resp_pd(const struct uroce_qp *qp)
 {
 	return unlikely(qp->type == IBV_QPT_XRC_RECV) ? qp->resp.srq->vsrq.srq.pd : qp->vqp.qp.pd;
@@ -49,11 +49,11 @@ static inline uint32_t resp_read_packets(const struct uroce_qp *qp, uint32_t len
 
 /* Owe an acknowledgement or a NAK. */
 void resp_ack_owe(struct uroce_qp *qp, uint8_t syndrome);
-/* Answer a read with these bytes, from this PSN on. */
+/* Send these bytes as the answer to a read, beginning with this PSN. */
 void resp_resource_ask(struct uroce_resource *res, uint32_t psn, uint64_t va, uint32_t length);
 /* Handle a request that was executed already. */
 void resp_duplicate(struct uroce_qp *qp, const struct uroce_packet *pkt);
-/* Return whether the QP accepts packets, and those of this transport. */
+/* Return whether the QP accepts packets of this transport at present. */
 bool resp_check_addressed(const struct uroce_qp *qp, const struct uroce_packet *pkt);
 /* Check a packet of a connected QP, in the order of the specification. */
 enum verdict resp_check_request(struct uroce_qp *qp, const struct uroce_packet *pkt);

@@ -111,9 +111,9 @@ static enum verdict check_operation(const struct uroce_qp *qp, const struct uroc
 }
 
 /*
- * Return whether there is no room for a new request. The oldest request makes room: its requester
- * has the answer by now, or has more requests outstanding than agreed. A second answer that is
- * being sent does not count, because the repeated request may have been delayed for long.
+ * Return whether there is no room for a new request. The oldest request makes room, because its
+ * requester has the answer or exceeds the agreed number of requests. A second answer that is being
+ * sent does not count, because the repeated request may have been delayed for long.
  */
 static bool resources_taken(const struct uroce_responder *resp)
 {
@@ -130,7 +130,8 @@ enum verdict resp_check_resources(struct uroce_qp *qp, const struct uroce_packet
 	pkt_flags_t flags = hdr_flags(&pkt->hdr);
 
 	if (!(flags & (PKT_SEND | PKT_WRITE)) && resources_taken(&qp->resp))
-		return RESP_INVALID; /* more requests outstanding than this side agreed to */
+		/* the peer has more requests outstanding than this side agreed to */
+		return RESP_INVALID;
 	if (!(flags & PKT_RWQE) || qp->resp.have_rwqe)
 		return RESP_OK;
 	if (!uroce_rwqe_take(qp))

@@ -6,7 +6,9 @@ enum {
 	AGAIN_DOUBT = 3,
 };
 
-/* Count repetitions of a request without a new one: the answers seem to be lost. */
+/*
+ * Count repetitions of a request without a new request between them: the answers seem to be lost.
+ */
 static void duplicate_count(struct uroce_qp *qp, uint32_t psn)
 {
 	struct uroce_responder *resp = &qp->resp;

@@ -92,7 +92,7 @@ bool uroce_req_copy_instead(struct uroce_qp *qp, uint64_t now)
 	return true;
 }
 
-/* --- the oldest packet alone --- */
+/* --- the oldest packet only --- */
 
 /* Return the unfinished WQE of @psn; NULL: none. */
 static struct uroce_swqe *wqe_of(const struct uroce_qp *qp, uint32_t psn)
@@ -289,7 +289,7 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 		/* on such paths, acknowledgements do not read the clock */
 		req->progress_time = now;
 	req->timer_una = req->una;
-	if (now < probe_deadline(qp)) { /* there was progress since it was armed */
+	if (now < probe_deadline(qp)) { /* there was progress after the timer was armed */
 		uroce_qp_timer(qp, probe_deadline(qp));
 		return;
 	}

@@ -26,7 +26,7 @@ static bool srq_take(struct uroce_qp *qp, struct uroce_srq *srq, struct uroce_rw
 	taken = rq_take(&srq->rq, to);
 	limit = srq->limit && srq->rq.head - srq->rq.tail < srq->limit;
 	if (limit)
-		srq->limit = 0; /* one event, until it is armed again */
+		srq->limit = 0; /* raise one event, then wait until the limit is set again */
 	uroce_unlock(&srq->lock);
 	if (unlikely(limit))
 		qp->engine->events->async(srq->vsrq.srq.context, (uintptr_t)&srq->vsrq.srq,

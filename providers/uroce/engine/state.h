@@ -30,17 +30,19 @@ struct engine_events {
 	/* Wake the thread, because a timer was armed earlier than wakes_at or a packet is
 	 * blocked. */
 	void (*wake)(struct uroce_engine *engine);
-	/* Send posted WQEs: by uroce_req_run(), or by a shorter way with the same result. qp->lock
-	 * held. */
+	/*
+	 * Send posted WQEs: by uroce_req_run(), or by a shorter method with the same result.
+	 * qp->lock held.
+	 */
 	void (*run)(struct uroce_qp *qp, uint64_t now);
 	/* Note that the QP stopped. qp->lock held. */
 	void (*stopped)(struct uroce_qp *qp);
 };
 
-/* State that the queue pairs of a strand share, in cache lines of its own. */
+/* State that the queue pairs of a strand share. It has separate cache lines. */
 struct uroce_strand {
 	alignas(2 * PATH_LINE) struct uroce_qp_list acks; /* QPs that owe an acknowledgement */
-	bool acks_urgent;	  /* some of them do not wait for a pass without a packet */
+	bool acks_urgent;	  /* some of them must not wait for a pass without packets */
 	unsigned int idle_passes; /* passes without a packet, in a row */
 	/* passes with packets, in a row, while acknowledgements were owed */
 	unsigned int busy_passes;
@@ -62,6 +64,7 @@ struct uroce_engine {
 	/* CQs with events that a full pipe refused; under pending_lock */
 	LIST_HEAD(, uroce_cq) pending_cqs;
 	atomic_bool cqs_pending;
+	atomic_bool qkey_wrong;	   /* a datagram with another Q_Key was dropped */
 	_Atomic uint64_t wakes_at; /* ns: time at which the owner's thread wakes; 0: it is awake */
 };
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Functions that requester, completer and responder call of each other, and their owner of them.
- * All with qp->lock held. */
+/*
+ * Functions that requester, completer and responder call from each other, and that the owner of the
+ * engine calls. All with qp->lock held.
+ */
 #ifndef UROCE_TRANSPORT_H
 #define UROCE_TRANSPORT_H
 
@@ -55,9 +57,11 @@ void uroce_req_probed(struct uroce_qp *qp, uint32_t before, uint64_t now);
 /* Send copies from here on, because the peer cannot read the reference in the oldest unacknowledged
  * packet. Return: false if that packet has no reference. */
 bool uroce_req_copy_instead(struct uroce_qp *qp, uint64_t now);
-/* Handle the end of the peer's process: complete posted work as if the peer did not answer, and
- * as late. Therefore a process that finishes and leaves does not disturb peers that finish soon
- * after. */
+/*
+ * Handle the end of the peer's process: complete posted work with the same status, and after the
+ * same time, as if the peer did not answer. Therefore a process that finishes and leaves does not
+ * disturb peers that finish soon after.
+ */
 void uroce_req_peer_lost(struct uroce_qp *qp, uint64_t now);
 /* Complete the oldest WQE with @status; the QP fails with it. */
 void uroce_req_give_up(struct uroce_qp *qp, enum ibv_wc_status status);
@@ -67,7 +71,7 @@ bool uroce_wqe_has_response(const struct uroce_swqe *wqe);
 uint32_t uroce_wqe_segment(const struct uroce_qp *qp, const struct uroce_swqe *wqe);
 /* Return the bytes that one read request of a WQE asks for, at most. */
 uint64_t uroce_wqe_read_part(const struct uroce_qp *qp, const struct uroce_swqe *wqe);
-/* Subtract @requests of the WQE that were answered, or that will not be. */
+/* Subtract @requests of the WQE that have been answered, or will never be. */
 void uroce_req_answered(struct uroce_qp *qp, struct uroce_swqe *wqe, uint16_t requests);
 /* due.c: arm the timer of the QP, and make sure that a thread is awake at @deadline. */
 void uroce_qp_timer(struct uroce_qp *qp, uint64_t deadline);
@@ -111,8 +115,10 @@ void uroce_resp_ride(struct uroce_qp *qp);
 /* Send an owed acknowledgement before the packet of a new request if the application sleeps. The
  * QP's lock is held. */
 void uroce_resp_before(struct uroce_qp *qp);
-/* Note that the peer sent no more packets while its acknowledgement was withheld: it may have
- * waited for it. */
+/*
+ * Note that the peer sent no more packets while its acknowledgement was withheld. The peer may have
+ * waited for it.
+ */
 void uroce_resp_waited(struct uroce_qp *qp);
 
 /* Handle a response packet: acknowledge, NAK, read or atomic response. */
@@ -126,8 +132,10 @@ void uroce_comp_push(struct uroce_qp *qp, const struct uroce_swqe *wqe);
 /* Complete WQEs that are done, oldest first. */
 void uroce_comp_retire(struct uroce_qp *qp);
 
-/* Send acknowledgements that wait for a packet to ride on. The QP's lock is held. Return: false if
- * there is no room for them now. */
+/*
+ * Send acknowledgements that wait for a packet that carries them. The QP's lock is held. Return:
+ * false if there is no room for them now.
+ */
 bool uroce_qp_owed_flush(struct uroce_qp *qp);
 /* qp_error.c: move to the error state and flush all WQEs. A failed WQE completes with its
  * status. */

@@ -90,7 +90,7 @@ static int bind_locked(struct uroce_keys *keys, const struct uroce_qp *qp,
 	if (r < 0)
 		return r;
 	if (mr)
-		mr->windows++; /* before the unbind, so that the region stays */
+		mr->windows++; /* first, so that the unbind cannot free the region */
 	window_unbind(keys, mw);
 	mw->key = wqe->bind.rkey;
 	if (mr)

@@ -38,7 +38,7 @@ struct uroce_srq {
 	uint8_t refused;     /* bits: causes of failed posts already explained (recv.c) */
 	atomic_uint qps;
 	uint32_t events_raised;
-	uint32_t limit; /* raise the event when fewer are left; 0: disarmed */
+	uint32_t limit; /* raise the event when fewer receives are left; 0: disarmed */
 };
 
 enum uroce_wqe_state {
@@ -57,7 +57,7 @@ struct uroce_swqe {
 	uint16_t num_sge;
 	bool is_inline;
 	bool psn_assigned;
-	bool placed;	    /* its payload is in the target already, as its packet states */
+	bool placed;	    /* the payload is already in the target, and the packet states this */
 	uint32_t length;    /* payload bytes (or bytes to read) */
 	uint32_t first_psn; /* PSN of its first packet */
 	uint32_t last_psn;  /* PSN of its last packet; read: of its last response */

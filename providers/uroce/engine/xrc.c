@@ -28,7 +28,7 @@ void uroce_xrc_srq_forget(struct uroce_qp *qp, const struct uroce_srq *srq)
 		return;
 	if (resp->srq == srq) {
 		resp->srq = NULL;
-		resp->have_rwqe = false; /* its remaining receives get no completion */
+		resp->have_rwqe = false; /* the remaining receives get no completion */
 	}
 	for (uint32_t i = 0; i < resp->res_size; i++)
 		if (resp->res[i].srq == srq)

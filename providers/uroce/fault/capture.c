@@ -2,7 +2,7 @@
 /*
  * Packets as a wire would show them. Packets of the network are written as they are. Packets of
  * shared memory get headers and an ICRC. A message that travelled as one reference, or that its
- * initiator copied, is cut into packets, all under the one PSN of the message.
+ * initiator copied, is cut into packets. All have the one PSN of the message.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@ enum {
 	IPV4_LEN = 20,
 	MESSAGE = 256,
 	HOP_LIMIT = 64,
-	SEGMENT = 4096, /* payload of one packet of a message that had none */
+	SEGMENT = 4096, /* payload of one packet, for messages without packets */
 	PACKET_MAX = IP_MAX + UDP_LEN + UROCE_HEADER_MAX + PATH_PACKET_MAX + 4 + 2 * ICRC_LEN,
 };
 
@@ -33,16 +33,17 @@ struct uroce_capture {
 	struct uroce_lock lock; /* a leaf */
 	struct pcapng file;
 	LIST_HEAD(, interface) interfaces;
-	const struct uroce_path_ops *inner; /* of the path through shared memory */
+	const struct uroce_path_ops *inner; /* operations of the path through shared memory */
 	const char *(*device)(struct path_host *host, const struct uroce_qp *qp);
-	uint8_t packet[PACKET_MAX]; /* being put together: the IP header ends at IP_MAX */
+	/* the packet under construction; its IP header ends at IP_MAX */
+	uint8_t packet[PACKET_MAX];
 };
 
-/* What a packet is besides its bytes. */
+/* Facts about a packet besides its bytes. */
 struct frame {
 	struct uroce_capture *capture;
 	const char *device;
-	struct uroce_route route; /* as its sender sees it */
+	struct uroce_route route; /* route from the sender's point of view */
 	bool outgoing;
 	uint16_t port, id;
 	const char *comment;
@@ -50,7 +51,7 @@ struct frame {
 
 int uroce_capture_new(struct uroce_capture **ret)
 {
-	const char *text = env_get(ENV_UROCE_CAPTURE);
+	const char *text = env_get_filled(ENV_UROCE_CAPTURE);
 	_cleanup_free_ struct uroce_capture *capture = NULL;
 	struct capture_wish wish;
 	char message[MESSAGE];
@@ -139,7 +140,7 @@ static uint64_t clock_ns(void)
 	return t.tv_sec * 1000000000ull + t.tv_nsec;
 }
 
-/* The number of an interface in the file, which hears of it when its first packet comes. */
+/* Return the number of an interface in the file. Its first packet adds the interface. */
 static int interface_number(struct uroce_capture *capture, const char *name)
 {
 	struct interface *interface;
@@ -162,7 +163,7 @@ static int interface_number(struct uroce_capture *capture, const char *name)
 	return r;
 }
 
-/* The bytes behind the UDP header are in place, BTH to ICRC. Under the lock. */
+/* Write a packet whose bytes behind the UDP header, BTH to ICRC, are in place. Under the lock. */
 static void frame_write(const struct frame *f, uint32_t length)
 {
 	struct uroce_capture *capture = f->capture;
@@ -191,7 +192,10 @@ static void frame_write(const struct frame *f, uint32_t length)
 
 /* --- shared memory --- */
 
-/* An ICRC behind @length bytes, as if they had left by UDP. Under the lock. */
+/*
+ * Append the ICRC to @length bytes as a packet by UDP would have it, and write the packet. Under
+ * the lock.
+ */
 static void frame_finish(struct frame *f, uint32_t length)
 {
 	uint8_t *packet = f->capture->packet + IP_MAX + UDP_LEN;
@@ -209,7 +213,10 @@ static void frame_finish(struct frame *f, uint32_t length)
 	frame_write(f, length + ICRC_LEN);
 }
 
-/* What a path saw: of a network interface whole, of another process without ICRC. */
+/*
+ * Capture a packet that a path saw: a packet of a network interface is complete, a packet of
+ * another process has no ICRC.
+ */
 void uroce_capture_sight(struct uroce_capture *capture, const struct path_sight *sight,
 			 const char *device)
 {
@@ -245,13 +252,14 @@ static void packet_put(struct frame *f, const struct uroce_hdr *hdr, payload_get
 	uroce_lock(&capture->lock);
 	header = uroce_wire_pack(hdr, length, packet);
 	if (length && get(source, offset, packet + header, length) < 0)
-		memset(packet + header, 0, length); /* its memory is gone; the transfer says so */
+		/* The memory of the payload is gone. The transfer itself reports this error. */
+		memset(packet + header, 0, length);
 	memset(packet + header + length, 0, uroce_wire_pad(length));
 	frame_finish(f, header + length + uroce_wire_pad(length));
 	uroce_unlock(&capture->lock);
 }
 
-/* The opcode of one of several packets in place of the only one. */
+/* Return the opcode of one of several packets that replace a single packet. */
 static uint8_t opcode_part(uint8_t only, bool first, bool last)
 {
 	static const struct {
@@ -299,7 +307,7 @@ static void message_put(struct frame *f, const struct uroce_hdr *hdr, payload_ge
 	} while (offset < total && !f->capture->file.full);
 }
 
-/* An acknowledgement that rode along is a packet of its own on a wire. */
+/* Write an acknowledgement that travelled in another packet as a separate packet, as on a wire. */
 static void ack_put(struct frame *f, uint32_t qpn, uint32_t psn, uint8_t syndrome, uint32_t msn)
 {
 	const struct uroce_hdr hdr = {
@@ -407,7 +415,7 @@ static bool capture_at_work(struct uroce_path *path, const struct uroce_av *av, 
 	return path->host->capture->inner->at_work(path, av, own_qpn);
 }
 
-/* The packets that it would have been. */
+/* Write the packets that would have performed a one-sided operation on a wire. */
 static void rdma_put(struct frame *f, const struct uroce_rdma *rdma)
 {
 	bool write = rdma->kind == UROCE_RDMA_WRITE;
@@ -444,7 +452,9 @@ static int capture_rdma(struct uroce_path *path, const struct uroce_av *av,
 			   .route = av->route,
 			   .outgoing = true,
 			   .comment = "done by its initiator alone in the target's memory" };
-	/* Atomics are packets then, which show what was there before. */
+	/*
+	 * With a capture, send atomic operations as packets, because packets show the former value.
+	 */
 	int r = uroce_rdma_atomic(rdma) ? -EOPNOTSUPP : capture->inner->rdma(path, av, rdma);
 
 	if (r >= 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What UROCE_CAPTURE asks for. */
+/* Parsing of the text of UROCE_CAPTURE. */
 #include <stdio.h>
 #include <string.h>
 
@@ -52,7 +52,7 @@ static int option_apply(const char *word, struct capture_wish *wish, char *messa
 	return refuse(message, word);
 }
 
-/* %p becomes the process's number, %% a percent sign. */
+/* Expand %p to the process number and %% to a percent sign. */
 static int path_expand(const char *text, char *path, size_t size, char *message)
 {
 	size_t length = 0;

@@ -32,7 +32,7 @@
 
 enum {
 	FAULT_RULES = 32,
-	FAULT_TRIES = 1024, /* PSNs whose number of transmissions is remembered; a power of two */
+	FAULT_TRIES = 1024, /* number of PSNs whose transmissions are counted; a power of two */
 	FAULT_TEXT = 1024,
 };
 
@@ -42,11 +42,11 @@ enum fault_kind {
 	FAULT_REORDER,
 	FAULT_DELAY,
 	FAULT_CORRUPT,
-	FAULT_VERB, /* from here on not about packets */
+	FAULT_VERB, /* the actions from here on do not concern packets */
 	FAULT_EVENT,
 };
 
-/* Verbs that can be made to fail: those of struct verbs_ops with these names. */
+/* Verbs that rules can make fail. They have the names of members of struct verbs_ops. */
 #define FAULT_VERBS(X)         \
 	X(query_device)        \
 	X(query_port)          \
@@ -79,21 +79,21 @@ enum fault_verb {
 
 struct fault_rule {
 	enum fault_kind kind;
-	char text[64]; /* as written, for the trace */
-	/* when: by chance, by number, or (events) by time */
-	uint64_t chance; /* of 2^32; 0: by number */
+	char text[64]; /* the rule as written, for the trace */
+	/* Condition: by chance, by number, or (for events) by time. */
+	uint64_t chance; /* parts of 2^32; 0: by number */
 	uint32_t nth;	 /* counted from 1 */
-	bool onward;	 /* and all after it */
+	bool onward;	 /* also all later occurrences */
 	uint64_t time;	 /* ns after the device was opened; 0: by number */
 	/* which packets */
 	bool incoming;
-	uint64_t opcodes[4];	      /* bit per opcode of the BTH */
-	uint32_t psn_first, psn_last; /* from the QP's first PSN */
-	uint32_t qp;		      /* number of the QP in its process, from 1; 0: any */
-	uint32_t times;		      /* at most so often for each QP; 0: any number */
-	uint32_t by;		      /* reorder: packets that overtake */
-	uint64_t delay;		      /* ns; reorder: how long at most */
-	/* what fails, what happens */
+	uint64_t opcodes[4];	      /* bit for each opcode of the BTH */
+	uint32_t psn_first, psn_last; /* relative to the first PSN of the QP */
+	uint32_t qp;		      /* number of the QP in its process, from 1 on; 0: any QP */
+	uint32_t times;		      /* limit for each QP; 0: no limit */
+	uint32_t by;		      /* reorder: number of packets that overtake */
+	uint64_t delay;		      /* ns; for reorder: the longest delay */
+	/* Effect: the verb that fails, the event that happens. */
 	enum fault_verb verb;
 	int error; /* positive errno */
 	enum ibv_event_type event;
@@ -101,7 +101,7 @@ struct fault_rule {
 
 /* The state of the rules for one direction of a QP. */
 struct fault_side {
-	uint32_t matched[FAULT_RULES]; /* packets a rule was for */
+	uint32_t matched[FAULT_RULES]; /* number of packets that matched the rule */
 	uint32_t hits[FAULT_RULES];
 	struct {
 		uint32_t psn;
@@ -109,9 +109,13 @@ struct fault_side {
 	} tries[2][FAULT_TRIES]; /* responses, requests */
 };
 
-/* A QP's part. Outgoing under qp->lock, incoming under progress_lock. */
+/* State of one QP. Outgoing packets under qp->lock, incoming packets under progress_lock. */
 struct fault_flow {
-	uint32_t number; /* of the QP, in the order of creation, from 1; 0: not a QP's (QP1) */
+	/*
+	 * number of the QP in the order of creation, from 1 on; 0: the packets belong to no QP
+	 * (QP1)
+	 */
+	uint32_t number;
 	struct fault_side side[2]; /* outgoing, incoming */
 	atomic_uint posts;
 	int (*wr_complete)(struct ibv_qp_ex *qp);
@@ -121,47 +125,54 @@ struct fault_held;
 TAILQ_HEAD(fault_held_list, fault_held);
 
 struct uroce_faults {
-	struct path_host *host;	     /* to whom packets that were held are handed */
-	struct uroce_engine *engine; /* whose thread has to come back for them */
+	struct path_host *host;	     /* host that gets held packets */
+	struct uroce_engine *engine; /* engine whose thread must wake to release held packets */
 	uint64_t seed;
 	unsigned int count;
 	struct fault_rule rules[FAULT_RULES];
-	bool packets;	   /* there are rules for packets, or a port that goes down */
-	uint64_t start;	   /* uroce_now() when it was read */
+	bool packets;	   /* there are rules for packets, or for a port that goes down */
+	uint64_t start;	   /* uroce_now() when the rules were read */
 	atomic_uint qps;   /* created so far */
-	atomic_uint posts; /* of send work requests, all QPs */
+	atomic_uint posts; /* number of posts of send requests, by all QPs */
 	atomic_uint calls[FAULT_VERB_COUNT];
 	atomic_bool port_down;
-	atomic_bool dead;	 /* after DEVICE_FATAL every verb fails */
-	atomic_uint events_left; /* that wait for their time */
-	bool fired[FAULT_RULES]; /* of these; the progress thread's */
-	struct uroce_lock lock;	 /* what is held; a leaf */
+	atomic_bool dead;	 /* DEVICE_FATAL has happened, so every verb fails */
+	atomic_uint events_left; /* number of events that wait for their time */
+	/* which of these events have happened; only for the progress thread */
+	bool fired[FAULT_RULES];
+	/* protects the list of held packets; no other lock is taken under it */
+	struct uroce_lock lock;
 	struct fault_held_list held;
-	struct uroce_lock others_lock; /* as a QP's lock to it */
-	struct fault_flow *others;     /* packets that are of no QP */
+	struct uroce_lock others_lock; /* protects @others like the lock of a QP */
+	struct fault_flow *others;     /* packets that belong to no QP */
 };
 
 /* --- fault_parse.c --- */
 
 /*
- * Rules from @text. -EINVAL: *@ret is unusable, and @message (FAULT_TEXT bytes) says which word is
- * wrong and which would be right.
+ * Parse rules from @text. -EINVAL: *@ret is unusable, and @message (FAULT_TEXT bytes) names the
+ * wrong word and the permitted words.
  */
 int uroce_faults_parse(const char *text, struct uroce_faults *ret, char *message);
 
-/* From the environment. *@ret_faults NULL: none are wanted. -EINVAL: said, and nothing is opened.
+/*
+ * Read the rules from the environment. *@ret_faults: NULL if there are none. -EINVAL: a rule is
+ * wrong, which is logged. Then the device must not be opened.
  */
 int uroce_faults_new(struct uroce_faults **ret_faults);
 void uroce_faults_free(struct uroce_faults *faults);
 
-/* Whether rule number @rule of @faults hits by chance for what @key names. */
+/*
+ * Return whether rule @rule of @faults applies by chance to the packet or call that @key
+ * identifies.
+ */
 bool uroce_fault_chance(const struct uroce_faults *faults, unsigned int rule, uint64_t key);
-/* Evenly spread bits of the seed and @key. */
+/* Return evenly distributed bits from the seed and @key. */
 uint64_t uroce_fault_hash(const struct uroce_faults *faults, uint64_t salt, uint64_t key);
 
 /* --- path_fault.c --- */
 
-/* A path in front of @inner. */
+/* Make a path in front of @inner. */
 int uroce_fault_path_new(struct uroce_faults *faults, struct uroce_path *inner,
 			 struct uroce_path **ret_path);
 void uroce_fault_path_free(struct uroce_path *path);
@@ -169,23 +180,28 @@ void uroce_fault_path_free(struct uroce_path *path);
 int uroce_fault_qp_init(struct uroce_faults *faults, struct uroce_qp *qp);
 void uroce_fault_qp_free(struct uroce_qp *qp);
 
-/* A packet arrived for @qp: it is handed back to the host, marked as seen, once, twice, later or
- * never. Under progress_lock. */
+/*
+ * Handle a packet that arrived for @qp. Return it to the host, marked as seen: once, twice, later
+ * or never. Under progress_lock.
+ */
 void uroce_fault_receive(struct uroce_faults *faults, struct uroce_qp *qp, struct uroce_packet *pkt,
 			 const union ibv_gid *sgid, uint64_t now);
 
 /* --- held.c --- */
 
-/* Held packets whose time has come. Under progress_lock. */
+/* Release held packets whose time has come. Under progress_lock. */
 void uroce_fault_run(struct uroce_faults *faults, uint64_t now);
-/* Whether the thread has to come back soon. */
+/* Return whether the thread must make another pass soon. */
 bool uroce_fault_waiting(struct uroce_faults *faults);
 
 /* --- fault_call.c --- */
 
-/* The next call of @verb: 0, or the -errno it fails with by rule. */
+/* Count a call of @verb. Return: 0, or the -errno with which a rule makes it fail. */
 int uroce_fault_call(struct uroce_faults *faults, enum fault_verb verb);
-/* Send work requests of @qp were posted: calls @fire for each rule of an event that hits. */
+/*
+ * Count send requests that were posted to @qp, and call @fire for each rule of an event that
+ * applies.
+ */
 void uroce_fault_posted(struct uroce_faults *faults, struct uroce_qp *qp,
 			void (*fire)(const struct fault_rule *rule, struct uroce_qp *qp));
 

@@ -47,7 +47,7 @@ int uroce_fault_call(struct uroce_faults *faults, enum fault_verb verb)
 {
 	uint32_t number = atomic_fetch_add(&faults->calls[verb], 1) + 1;
 
-	/* A dead device still deregisters its regions. */
+	/* On a dead device it is still possible to deregister regions. */
 	if (atomic_load_explicit(&faults->dead, memory_order_relaxed) &&
 	    verb != FAULT_VERB_dereg_mr)
 		return -EIO;

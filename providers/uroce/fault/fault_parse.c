@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* UROCE_FAULTS: the text, word by word. Whatever is not understood is refused, with what would be.
+/*
+ * Parsing of UROCE_FAULTS, word by word. An unknown word is refused with a message that lists the
+ * permitted words.
  */
 #include <limits.h>
 #include <stdarg.h>
@@ -43,8 +45,10 @@ static const struct {
 	{ "device_fatal", IBV_EVENT_DEVICE_FATAL },
 };
 
-/* Packets by one word: those whose name in the opcode table contains the text ("RC write first" is
- * " write ", "RC atomic write" is not). */
+/*
+ * Words for kinds of packets. A word matches the packets whose name in the opcode table contains
+ * the text ("RC write first" contains " write ", "RC atomic write" does not).
+ */
 static const struct {
 	const char *name, *text;
 } packet_words[] = {
@@ -64,7 +68,7 @@ static const struct {
 	{ "only", "only" },
 };
 
-/* --- saying what is wrong --- */
+/* --- messages about mistakes --- */
 
 static int _printf_(2, 3) refuse(struct parser *p, const char *fmt, ...)
 {
@@ -153,7 +157,7 @@ static bool time_read(const char *text, uint64_t *ret)
 	return true;
 }
 
-/* "2%", "0.5%": of 2^32. */
+/* Read a percentage, such as "2%" or "0.5%", as parts of 2^32. */
 static bool percent_read(const char *text, uint64_t *ret)
 {
 	double value;
@@ -168,7 +172,7 @@ static bool percent_read(const char *text, uint64_t *ret)
 	return true;
 }
 
-/* N, N+ or N%, and for events a time. */
+/* Read N, N+ or N%. For events also read a time. */
 static int amount_read(struct parser *p, const char *text)
 {
 	struct fault_rule *rule = p->rule;
@@ -233,7 +237,7 @@ static bool psn_read(struct fault_rule *rule, const char *text)
 	return !*end && rule->psn_first <= rule->psn_last && rule->psn_last <= PSN_MASK;
 }
 
-/* What follows "NAME=" in @word, or NULL. */
+/* Return the text behind "NAME=" in @word, or NULL. */
 static const char *value_of(const char *word, const char *name)
 {
 	size_t length = strlen(name);
@@ -415,7 +419,7 @@ static void say_refused(const char *message)
 
 int uroce_faults_new(struct uroce_faults **ret_faults)
 {
-	const char *text = env_get(ENV_UROCE_FAULTS);
+	const char *text = env_get_filled(ENV_UROCE_FAULTS);
 	_cleanup_free_ struct uroce_faults *faults = NULL;
 	char message[FAULT_TEXT];
 	int r;
@@ -442,7 +446,9 @@ int uroce_faults_new(struct uroce_faults **ret_faults)
 
 /* --- chance --- */
 
-/* The finalizer of splitmix64: every bit of the input moves every bit of the output. */
+/*
+ * Mix bits by the finalizer of splitmix64: every bit of the input affects every bit of the output.
+ */
 static uint64_t mix(uint64_t x)
 {
 	x += 0x9e3779b97f4a7c15ull;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Packets that wait: until others of their QP went first, or for their time. */
+/* Held packets, which wait for a time or until other packets of their QP have been sent. */
 #include <string.h>
 
 #include "providers/uroce/fault/held.h"
 
-/* A packet that waits. */
+/* A held packet. */
 struct fault_held {
 	TAILQ_ENTRY(fault_held) entry;
 	uint32_t flow; /* number of its QP */
 	enum direction direction;
-	uint32_t overtake; /* packets of its QP that go first; 0: only time counts */
+	uint32_t overtake; /* number of packets of its QP that must go first; 0: only time counts */
 	uint64_t due;
 	/* outgoing */
 	struct uroce_path *inner;
@@ -50,7 +50,7 @@ static void held_add(struct uroce_faults *faults, struct fault_held *held)
 	first = TAILQ_EMPTY(&faults->held);
 	TAILQ_INSERT_TAIL(&faults->held, held, entry);
 	uroce_unlock(&faults->lock);
-	/* A thread that sleeps without limit must come to release it. */
+	/* If the thread sleeps without limit, wake it so that it releases the packet in time. */
 	if (first && atomic_load_explicit(&engine->wakes_at, memory_order_relaxed))
 		engine->events->wake(engine);
 }
@@ -104,7 +104,7 @@ void fault_hold_incoming(const struct subject *s, const struct fault_rule *rule,
 	held_add(s->faults, held);
 }
 
-/* Return: -EAGAIN when there was no room for it; it then stays. */
+/* Release a packet. Return: -EAGAIN: there was no room, and the packet stays held. */
 static int held_release(struct uroce_faults *faults, struct fault_held *held)
 {
 	struct iovec iov = { held->payload, held->length };

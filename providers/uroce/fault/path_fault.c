@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Faults of packets. Departing packets pass through this path on their way to the UDP path.
- * Arriving packets are examined by the host, whether they came by a socket of this process or were
- * passed on by another process.
+ * Arriving packets are examined by the host, no matter whether they arrived by a socket of this
+ * process or were forwarded by another process.
  */
 #include "providers/uroce/fault/held.h"
 
 enum {
-	DAMAGE_SALT = 0x100, /* beyond every rule number */
+	DAMAGE_SALT = 0x100, /* larger than every rule number */
 };
 
 struct uroce_fault_path {
@@ -16,11 +16,11 @@ struct uroce_fault_path {
 	struct uroce_faults *faults;
 };
 
-/* What the rules say about a packet; nothing is counted until it is settled. */
+/* The decision of the rules about a packet. Counters change only when it is settled. */
 struct fate {
 	const struct fault_rule *rule; /* NULL: none hits */
-	uint32_t matched;	       /* bit per rule that was for it */
-	uint32_t tries;		       /* times it was sent before */
+	uint32_t matched;	       /* bit for each rule that matched */
+	uint32_t tries;		       /* number of earlier transmissions */
 	uint64_t key;
 };
 
@@ -36,7 +36,10 @@ static bool is_request(const struct uroce_hdr *hdr)
 	return hdr_flags(hdr) & PKT_REQUEST;
 }
 
-/* Requests count from the PSN of the side that sends them, responses from that of the other. */
+/*
+ * Return a PSN relative to the first one. Requests count from the PSN of their sender, responses
+ * from the PSN of the other side.
+ */
 static uint32_t psn_from_start(const struct uroce_qp *qp, enum direction direction,
 			       const struct uroce_hdr *hdr)
 {
@@ -77,7 +80,7 @@ static bool rule_hits(const struct uroce_faults *faults, unsigned int i, const s
 	return number == rule->nth || (rule->onward && number > rule->nth);
 }
 
-/* The first rule that hits decides. */
+/* Decide about a packet: the first rule that applies counts. */
 static struct fate fate_of(const struct subject *s)
 {
 	const struct uroce_faults *faults = s->faults;
@@ -103,7 +106,7 @@ static void trace(const struct subject *s, const struct fate *fate)
 		  s->psn, fate->tries + 1);
 }
 
-/* The packet has met its fate: that counts for those to come. */
+/* Count a packet after the decision, for the decisions about later packets. */
 static void fate_settle(const struct subject *s, const struct fate *fate)
 {
 	const struct uroce_faults *faults = s->faults;
@@ -282,7 +285,7 @@ int uroce_fault_path_new(struct uroce_faults *faults, struct uroce_path *inner,
 	return 0;
 }
 
-/* What it holds does not outlive it. */
+/* Held packets are freed with the path. */
 void uroce_fault_path_free(struct uroce_path *path)
 {
 	fault_held_forget(to_fault(path)->faults, to_fault(path)->inner);

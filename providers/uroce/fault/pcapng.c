@@ -36,7 +36,7 @@ struct block {
 struct section {
 	uint32_t byte_order;
 	uint16_t major, minor;
-	uint64_t length; /* all ones: not said */
+	uint64_t length; /* all ones: unknown */
 };
 
 struct interface {
@@ -69,7 +69,10 @@ static void option_add(struct options *o, uint16_t code, const void *value, uint
 	o->length += sizeof(head) + padded;
 }
 
-/* Fixed part, data padded to 4 bytes, options; with the length in front and behind. */
+/*
+ * Write a block: fixed part, data padded to 4 bytes, options. The length is at the beginning and at
+ * the end.
+ */
 static int block_write(struct pcapng *file, uint32_t type, const void *fixed, uint32_t fixed_size,
 		       const void *data, uint32_t data_size, const struct options *options)
 {
@@ -94,7 +97,8 @@ static int block_write(struct pcapng *file, uint32_t type, const void *fixed, ui
 		return -ENOSPC;
 	}
 	if (writev(file->fd, iov, ARRAY_SIZE(iov)) != (ssize_t)head.length) {
-		file->full = true; /* half a block: nothing behind it could be read */
+		/* Only half of a block was written, so no reader could read later blocks. */
+		file->full = true;
 		return errno ? -errno : -EIO;
 	}
 	file->size += head.length;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A capture file: pcapng (draft-ietf-opsawg-pcapng), little or big endian as this machine is, raw
- * IP packets, nanoseconds. Each packet is written as it is added, so that the file is whole
+ * A capture file: pcapng (draft-ietf-opsawg-pcapng), in the byte order of this machine, with raw IP
+ * packets and times in nanoseconds. Each packet is written at once, so that the file is complete
  * whenever the process ends.
  */
 #ifndef UROCE_PCAPNG_H
@@ -12,8 +12,8 @@
 
 struct pcapng {
 	int fd;
-	uint32_t snaplen; /* bytes of a packet that are kept */
-	uint64_t limit;	  /* bytes of the file; then nothing more is added */
+	uint32_t snaplen; /* limit of bytes kept of a packet */
+	uint64_t limit;	  /* limit of the file in bytes; later packets are not added */
 	uint64_t size;
 	uint32_t interfaces; /* described so far */
 	bool full;
@@ -30,8 +30,8 @@ void pcapng_close(struct pcapng *file);
 int pcapng_add_interface(struct pcapng *file, const char *name);
 
 /*
- * Add a packet of @length bytes. @comment may be NULL. Return: 0; -ENOSPC the first time
- * the limit stands against it, and 0 afterwards; another -errno.
+ * Add a packet of @length bytes. @comment may be NULL. Return: 0; -ENOSPC for the first packet
+ * beyond the limit, 0 for later ones; another -errno.
  */
 int pcapng_add_packet(struct pcapng *file, uint32_t interface, bool outgoing, uint64_t time_ns,
 		      const void *packet, uint32_t length, const char *comment);

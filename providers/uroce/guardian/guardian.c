@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * uroce-guardian: waits until the process that started it is gone, says to the peers of its
- * connections what a kernel would have said, and ends. See guardian.h, and uroce(7).
+ * uroce-guardian: wait until the process that started it has ended, send the messages that a kernel
+ * would have sent to the peers of its connections, and end. See guardian.h and uroce(7).
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -14,12 +14,12 @@
 #include "providers/uroce/path/udp/udp.h"
 
 enum {
-	ROUNDS = 5, /* nobody hears what peers answer, so all is said so often */
+	ROUNDS = 5, /* repetitions of all messages, because the guardian receives no answers */
 	BURST = 64, /* packets between two pauses */
 	BURST_MS = 1,
 	WORDS_READ = 64, /* at once */
 };
-#define FIRST_MS 200 /* between two rounds; then twice as long each time */
+#define FIRST_MS 200 /* ms between two rounds at first; doubled each time */
 
 static void sleep_ms(unsigned int ms)
 {
@@ -28,9 +28,12 @@ static void sleep_ms(unsigned int ms)
 	nanosleep(&t, NULL);
 }
 
-/* --- what the process would not want to be shared --- */
+/* --- protection from the fate of the process --- */
 
-/* Close inherited descriptors: a reader at the other end waits for all holders. */
+/*
+ * Close inherited descriptors, because a reader at the other end waits until all holders have
+ * closed.
+ */
 static void files_close(void)
 {
 	int max = sysconf(_SC_OPEN_MAX);
@@ -43,7 +46,9 @@ static void files_close(void)
 		close(fd);
 }
 
-/* Not told of what a terminal, a shell or a service manager tells a group of processes to end. */
+/*
+ * Ignore the signals by which a terminal, a shell or a service manager ends a group of processes.
+ */
 static void signals_ignore(void)
 {
 	static const int numbers[] = { SIGHUP,	SIGINT,	 SIGQUIT, SIGTERM, SIGPIPE,
@@ -65,9 +70,9 @@ static void process_await(void)
 		;
 }
 
-/* --- the words --- */
+/* --- the messages --- */
 
-/* What stands there was written by a process that may have been out of its mind. */
+/* Check a message, because the process that wrote it may have written random bytes. */
 static bool word_is_sound(const struct guardian_word *word, const union ibv_gid *local,
 			  const union ibv_gid *remote)
 {
@@ -101,7 +106,10 @@ static uint32_t packet_make(const struct guardian_word *word,
 	return header + GSI_MAD_LEN;
 }
 
-/* One socket, for the address of the last message: most processes use one address. */
+/*
+ * One socket, bound to the source address of the last message, because most processes use one
+ * address.
+ */
 static struct {
 	int fd;
 	union ibv_gid local;
@@ -133,7 +141,7 @@ static bool word_say(const struct guardian_word *word)
 	return true;
 }
 
-/* Return: how many there were. */
+/* Send all valid messages. Return: their number. */
 static unsigned int words_say(void)
 {
 	struct guardian_word words[WORDS_READ];

@@ -42,8 +42,8 @@ static int sgid_bind(struct uroce_dev *dev, uint8_t index)
 
 /*
  * Bind the socket of a GID if that failed when the address appeared: an IPv6 address cannot be
- * bound while duplicate address detection runs. Wait for its end, because datagrams sent meanwhile
- * would be lost and are not repeated.
+ * bound while duplicate address detection runs. Wait for the end of the detection, because
+ * datagrams sent earlier would be lost and are not repeated.
  */
 static int sgid_socket(struct uroce_dev *dev, const struct uroce_av *av)
 {
@@ -141,16 +141,11 @@ static void group_source(struct uroce_dev *dev, struct uroce_av *av)
 	pthread_mutex_unlock(&dev->lock);
 }
 
-static int family_check(const struct uroce_dev *dev, const struct uroce_av *av)
+/* Refuse GIDs of different IP versions. The library's message names both. */
+static int family_check(const struct uroce_av *av)
 {
-	bool from_ipv4 = uroce_gid_is_ipv4(&av->route.sgid),
-	     to_ipv4 = uroce_gid_is_ipv4(&av->route.dgid);
-
-	if (from_ipv4 == to_ipv4)
-		return 0;
-	log_err("%s: sgid_index %u is an %s address, the destination an %s one", dev->name,
-		av->sgid_index, from_ipv4 ? "IPv4" : "IPv6", to_ipv4 ? "IPv4" : "IPv6");
-	return -EINVAL;
+	return uroce_gid_is_ipv4(&av->route.sgid) == uroce_gid_is_ipv4(&av->route.dgid) ? 0
+											: -EINVAL;
 }
 
 static void explain_peer(const struct uroce_dev *dev, uint32_t qpn, int r)
@@ -216,8 +211,8 @@ static int av_shared_memory(struct uroce_dev *dev, uint32_t qpn, struct uroce_av
 	int r;
 
 	/*
-	 * This process uses UDP only. Peers learn that when they connect, and forward datagrams for
-	 * it.
+	 * This process uses UDP only. Its peers learn this when they connect, and they forward
+	 * datagrams for it.
 	 */
 	if (dev->host->paths.udp_only && !path_host_has_slot(&dev->host->paths, slot)) {
 		uroce_shm_invite(shm, slot);
@@ -294,7 +289,7 @@ int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint
 	if (!r && multicast)
 		group_source(dev, &av);
 	if (!r)
-		r = family_check(dev, &av);
+		r = family_check(&av);
 	if (r < 0)
 		return r;
 	stand_in_replace(dev, &av);

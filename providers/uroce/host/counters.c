@@ -6,7 +6,7 @@
 #include "providers/uroce/host/host.h"
 
 enum {
-	LINE = 900,
+	LINE = 1000,
 };
 
 /* Names of rxe for counters that rxe has too (drivers/infiniband/sw/rxe/rxe_hw_counters.c). */
@@ -38,6 +38,10 @@ static const struct {
 	COUNTER("np_ecn_marked_roce_packets", marked),
 	COUNTER("np_cnp_sent", cnps_sent),
 	COUNTER("rp_cnp_handled", cnps_received),
+	/* Datagrams that were dropped. */
+	COUNTER("dropped_wrong_qkey", wrong_qkey),
+	COUNTER("dropped_no_receive", no_receive),
+	COUNTER("dropped_short_receive", short_receive),
 };
 
 static uint64_t *field_at(const struct uroce_qp_counters *counters, unsigned int i)

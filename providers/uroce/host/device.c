@@ -132,7 +132,7 @@ void uroce_dev_put(struct uroce_dev *dev)
 
 	pthread_mutex_lock(&host->lock);
 	if (--dev->refs == 0 && uroce_host_here(host)) {
-		/* Its sockets may hold datagrams for other processes. */
+		/* The sockets of the device may hold datagrams for other processes. */
 		uroce_progress_drain(host);
 		uroce_lock(&host->paths.progress_lock);
 		LIST_REMOVE(dev, entry);

@@ -177,7 +177,7 @@ static void ack_take(struct uroce_qp *qp, uint32_t psn)
 	req->probes = 0;
 	req->window += req->window < req->window_max;
 	if (unlikely(sq->tail != sq->next))
-		uroce_comp_retire(qp); /* requests that were completed out of order */
+		uroce_comp_retire(qp); /* for requests that were completed out of order */
 }
 
 static void ack_receive(struct uroce_qp *qp, uint32_t ack)

@@ -18,14 +18,14 @@ bool uroce_express_send(struct uroce_qp *qp);
 /*
  * Receive a packet of @length bytes, BTH to padding, from the ring of @peer (a struct shm_peer) by
  * @strand, which is locked. Return: false if the engine must handle the packet. An acknowledgement
- * that came with it may have been taken already; taking it a second time changes nothing.
+ * in the same record may have been handled already. Handling it a second time changes nothing.
  */
 bool uroce_express_receive(struct path_host *paths, const void *peer, unsigned int strand,
 			   const uint8_t *data, uint32_t length, uint32_t ack);
 
 /*
- * The same for a packet that came from @sgid by the network and whose ICRC was checked. Under
- * progress_lock.
+ * Receive a packet in the same way if it came from @sgid by the network and its ICRC was checked.
+ * Under progress_lock.
  */
 bool uroce_express_datagram(struct path_host *paths, const union ibv_gid *sgid, const uint8_t *data,
 			    uint32_t length);

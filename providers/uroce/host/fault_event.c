@@ -13,7 +13,7 @@ static void qp_fatal(struct uroce_qp *qp)
 	uroce_unlock(&qp->lock);
 }
 
-/* @number: QP number as counted by the fault rules; 0: all QPs. */
+/* @number: the QP's number as fault rules count it; 0: all QPs. */
 static void qps_fatal(struct uroce_host *host, uint32_t number)
 {
 	struct uroce_qp *qp;
@@ -37,7 +37,10 @@ static void port_event(struct uroce_host *host, enum ibv_event_type type)
 	pthread_mutex_unlock(&host->lock);
 }
 
-/* @qp: the QP that posted; NULL if the time of the rule has come. No lock held. */
+/*
+ * Raise the event of a rule. @qp: the QP that posted; NULL: the time of the rule has come. No lock
+ * held.
+ */
 static void event_fire(struct uroce_host *host, const struct fault_rule *rule, struct uroce_qp *qp)
 {
 	log_debug("uroce: fault %s", rule->text);

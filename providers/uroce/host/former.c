@@ -44,7 +44,7 @@ void uroce_former_peers_free(struct uroce_host *host)
 {
 	struct uroce_qp *qp;
 
-	/* A fault may hold a packet back, with its address vector. */
+	/* A fault may hold a packet back together with its address vector. */
 	if (unlikely(host->faults) || !uroce_shm_former_many(host->shm))
 		return;
 	path_host_stop(&host->paths);

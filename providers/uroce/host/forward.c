@@ -7,9 +7,12 @@ enum {
 	WAITING_MAX = 1024,
 	PATIENCE = 1000000000,	    /* ns that a datagram waits for a process that may not exist */
 	RETRY_INTERVAL = 100000000, /* ns between two attempts to connect to a process */
-	LAST_PATIENCE = 500000000,  /* ns that this process waits for all peers at its end */
-	LAST_PAUSE = 1000000,	    /* ns between two checks meanwhile: the thread needs the lock */
-	/* checks between two tests whether a process exists: each takes system calls */
+	LAST_PATIENCE = 500000000,  /* ns: limit of the wait for all peers when this process ends */
+	LAST_PAUSE =
+		1000000, /* ns between two checks of this wait, because the thread needs the lock */
+	/*
+	 * checks between two tests whether a process exists, because each test takes system calls
+	 */
 	LOOKS_PER_QUESTION = 32,
 	WORD_BITS = 64,
 };
@@ -149,7 +152,7 @@ static bool waiting_go(struct uroce_host *host, struct waiting *w, uint64_t now)
 	if (!is_expected(host, w, now) ||
 	    uroce_shm_forward(host->shm, w->slot, &w->from, w->packet, w->length) != -ENOENT)
 		return true;
-	/* again: this slot may only refer to the first slot of its process */
+	/* Ask again, because this slot may only refer to the first slot of its process. */
 	uroce_forward_want(host, w->slot);
 	return false;
 }
@@ -198,8 +201,8 @@ static void drop_deserted(struct uroce_host *host)
 }
 
 /*
- * Return whether no datagram waits any more and all processes that received one will see it, even
- * if this process ends now.
+ * Return whether no datagram waits any more, and every forwarded datagram will be seen by its
+ * process even if this process ends now.
  */
 static bool forward_settled(struct uroce_host *host, bool asks, uint64_t now)
 {
@@ -225,8 +228,8 @@ void uroce_forward_settle(struct uroce_host *host)
 		nanosleep(&pause, NULL);
 	}
 	/*
-	 * Last attempt: a MAD without a listener is given to any manager, which answers that nobody
-	 * listens.
+	 * The last attempt gives a MAD without a listener to any manager. The manager answers that
+	 * nothing listens there.
 	 */
 	forward_settled(host, false, now + PATIENCE_MAX + 1);
 }

@@ -230,9 +230,9 @@ int uroce_gids_watch(int *ret_fd)
 		socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 
 	if (fd < 0)
-		return -errno;
+		return uroce_call_failed("socket");
 	if (bind(fd, (struct sockaddr *)&address, sizeof(address)))
-		return -errno;
+		return uroce_call_failed("bind");
 	*ret_fd = take_fd(&fd);
 	return 0;
 }

@@ -35,7 +35,7 @@ static int gsi_new(const struct verbs_gsi_taker *taker, struct uroce_gsi **ret_g
 	gsi->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (gsi->fd < 0) {
 		free(gsi);
-		return -errno;
+		return uroce_call_failed("eventfd");
 	}
 	pthread_mutex_init(&gsi->lock, NULL);
 	pthread_mutex_init(&gsi->paths.lock, NULL);

@@ -38,8 +38,8 @@ enum gsi_verdict uroce_gsi_route(struct uroce_host *host, const struct gsi_trans
 				 bool last, uint64_t now, uint16_t *ret_slot);
 
 /*
- * Route a request again that had no listener when it came, at @since. Return: -ENOENT if no other
- * process listens; -EAGAIN if some processes are not connected yet, or the last search for
+ * Route a request again that had no listener when it arrived at the time @since. Return: -ENOENT if
+ * no other process listens; -EAGAIN if some processes are not connected yet, or the last search for
  * processes began before @since, or the ring is full. Under progress_lock.
  */
 int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *transit,

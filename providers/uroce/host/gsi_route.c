@@ -21,7 +21,7 @@ static uint32_t service_place(uint64_t id, uint32_t step)
 	return ((id * 0x9e3779b97f4a7c15ull >> 48) + step) % SHM_SERVICES;
 }
 
-/* Copy both halves of the address as they are in memory. Zeros mean any address. */
+/* Copy both halves of the address without conversion. Zeros mean any address. */
 static void service_gid(const union ibv_gid *gid, uint64_t ret_half[2])
 {
 	memset(ret_half, 0, 2 * sizeof(*ret_half));
@@ -37,8 +37,8 @@ static bool service_is(const struct shm_service *service, uint64_t id, const uin
 }
 
 /*
- * Find a service on a board. The board may belong to another process, so the search is bounded
- * whatever it contains.
+ * Find a service on a board. The board may belong to another process, so the search ends whatever
+ * the board contains.
  */
 static const struct shm_service *service_find(const struct shm_board *board, uint64_t id,
 					      const union ibv_gid *gid)
@@ -78,8 +78,8 @@ static int service_add(struct shm_board *board, uint64_t id, const union ibv_gid
 }
 
 /*
- * Remove a service. Searches end at a place that was never used. If the next place is such a place,
- * mark the removed places before it as never used too.
+ * Remove a service. Searches end at a place that was never used. If the next place was never used,
+ * mark the removed places in front of it as never used, too.
  */
 static void service_remove(struct shm_board *board, uint32_t at)
 {
@@ -185,9 +185,8 @@ static uint16_t listener_of(struct uroce_host *host, uint64_t id,
 }
 
 /*
- * Return the slot of the process that listens for the request, 0 if no such process is known. A
- * listener on the exact address is preferred to a listener on its address family, and that to a
- * listener on all addresses.
+ * Return the slot of the process that listens for the request, 0 if no such process is known. The
+ * order of preference: a listener on the exact address, on its address family, on all addresses.
  */
 static uint16_t request_slot(struct uroce_host *host, const struct gsi_transit *transit)
 {
@@ -208,7 +207,10 @@ static bool is_request(const struct gsi_transit *transit)
 	return attr == CM_REQ || attr == CM_SIDR_REQ;
 }
 
-/* A sender that gave up waiting for an answer may not know the id of its peer. */
+/*
+ * Return whether the sender gave up waiting for an answer. Such a sender may not know the id of its
+ * peer.
+ */
 static bool is_giving_up(const struct gsi_transit *transit)
 {
 	return get16(transit->mad + MAD_AT_ATTR_ID) == CM_REJ &&
@@ -346,7 +348,7 @@ int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *tra
 		return pass_on(host, transit, slot) == GSI_DONE ? 0 : -EAGAIN;
 	if (!complete)
 		uroce_forward_want(host, 0);
-	/* The next search finds processes that started after this one. */
+	/* Processes that started after this search are found by the next one. */
 	return complete && host->shm->complete_begun >= since ? -ENOENT : -EAGAIN;
 }
 

@@ -18,7 +18,7 @@
 enum {
 	LIST_SIZE = GUARDIAN_WORDS * sizeof(struct guardian_word),
 	/*
-	 * lowest number of the program's descriptors here; the program gets them as 0 to
+	 * lowest descriptor number here of the program's files; the program gets them as 0 to
 	 * GUARDIAN_FILES - 1
 	 */
 	FILES_FROM = GUARDIAN_FILES,
@@ -230,7 +230,7 @@ int uroce_gsi_last_word(struct ibv_context *ctx, uint16_t index, const struct ve
 	if (mad && !fits(mad))
 		return -EMSGSIZE;
 	word = &guardian->words[index];
-	/* The process may be killed between any two stores. */
+	/* Keep an order, because the process may be killed between any two stores. */
 	atomic_store_explicit(&word->valid, 0, memory_order_relaxed);
 	if (!mad)
 		return 0;

@@ -14,7 +14,7 @@ static struct uroce_host *the_host;
 
 /* --- fork detection --- */
 
-static atomic_uint always = 1; /* for a host without the page below, as unit tests have it */
+static atomic_uint always = 1; /* for a host without the page below, as in unit tests */
 
 /*
  * Create the word @here in a page that the kernel clears in a child, even if the C library does not
@@ -85,7 +85,7 @@ static void host_free(struct uroce_host *host)
  */
 static int host_wishes(struct uroce_host *host)
 {
-	const char *path = env_get(ENV_UROCE_PATH);
+	const char *path = env_get_filled(ENV_UROCE_PATH);
 	int r = uroce_faults_new(&host->faults);
 
 	if (!r)
@@ -154,7 +154,7 @@ static int host_new(struct uroce_host **ret_host)
 		r = host->qps && host->resting ? uroce_keys_new(&host->engine.keys) : -ENOMEM;
 	if (!r && (getrandom(&host->next_qpn, sizeof(host->next_qpn), 0) < 0 ||
 		   getrandom(&host->next_srqn, sizeof(host->next_srqn), 0) < 0))
-		r = -errno;
+		r = uroce_call_failed("getrandom");
 	if (!r)
 		r = uroce_forward_new(&host->forward);
 	if (!r)
@@ -234,7 +234,7 @@ int uroce_host_get(struct uroce_host **ret_host)
 
 	fork_watch();
 	pthread_mutex_lock(&the_lock);
-	/* This is a child whose fork the C library did not see. */
+	/* This process is a child, and the C library did not see the fork. */
 	if (the_host && !uroce_host_here(the_host))
 		the_host = NULL;
 	if (!the_host)
@@ -292,8 +292,8 @@ void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx)
 }
 
 /*
- * Deliver at exit, because a program may end without destroying its objects, and its peers expect
- * acknowledgements of requests whose data it has seen.
+ * Deliver at exit, because a program may end without destroying its objects. Its peers expect
+ * acknowledgements of requests whose data the program has seen.
  */
 __attribute__((destructor)) static void process_ends(void)
 {

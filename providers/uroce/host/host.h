@@ -71,6 +71,7 @@
 #include "providers/uroce/path/udp/udp.h"
 #include "providers/uroce/host/import.h"
 
+struct strict_context;
 struct uroce_capture;
 struct uroce_faults;
 struct uroce_forward;
@@ -122,7 +123,7 @@ struct uroce_host {
 	LIST_HEAD(, uroce_door) doors;
 	LIST_HEAD(, uroce_pd) pds;
 	LIST_HEAD(, uroce_dm) dms;
-	pthread_mutex_t xrc_lock; /* handles of XRC receive QPs come and go */
+	pthread_mutex_t xrc_lock; /* protects the lists of handles of XRC receive QPs */
 	struct uroce_shm *shm;
 	struct uroce_keys_watch regions; /* upcalls that show regions to peers; see show.c */
 	struct uroce_forward *forward;
@@ -198,6 +199,7 @@ struct uroce_context {
 	 */
 	const struct ibv_context *origin;
 	struct uroce_owner *owner;
+	struct strict_context *strict; /* NULL: strict mode is off */
 };
 
 /*
@@ -266,8 +268,8 @@ int uroce_host_get(struct uroce_host **ret_host);
 void uroce_host_put(struct uroce_host *host);
 /*
  * Update the open devices from their interfaces now, if the process has an engine. The progress
- * thread does the same, but some time after a change, and a new device list must not be newer than
- * the open devices.
+ * thread does the same, but some time after a change. Without this call a new device list could be
+ * newer than the open devices.
  */
 void uroce_host_follow(void);
 /*
@@ -446,9 +448,9 @@ void uroce_qp_show(struct uroce_qp *qp);
  */
 bool uroce_qp_hide_lost(struct uroce_qp *qp);
 /*
- * Wait until the process of @peer_qpn, the QP's present or former peer, has finished the copies to
- * or from this process's memory that it began while the QP allowed them. This also waits for a
- * process that is stopped in the middle of a copy. No lock held.
+ * Wait until the process of @peer_qpn, the QP's present or former peer, has finished the copies
+ * that it began by permission of the QP, to or from memory of this process. If that process is
+ * stopped in the middle of a copy, wait until it continues or ends. No lock held.
  */
 void uroce_qp_fence(struct uroce_qp *qp, uint32_t peer_qpn);
 /* Show the memory regions of this process to peers from now on. */
@@ -476,10 +478,9 @@ struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn);
  */
 struct uroce_qp *uroce_qp_next(struct uroce_host *host, uint32_t *index);
 /*
- * Execute and acknowledge requests that have arrived for QPs before they are destroyed, as an
- * adapter would have done in time: their peers may be waiting only for these acknowledgements. The
- * QPs are @only, or all of @ctx, or all if both are NULL. Waits a little for a peer whose ring is
- * full.
+ * Execute and acknowledge the requests that have arrived for QPs, before the QPs are destroyed. An
+ * adapter would have done so earlier, and peers may be waiting for these acknowledgements. The QPs
+ * are @only, or all of @ctx, or all if both are NULL. Waits a little for a peer whose ring is full.
  */
 void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
 		      struct uroce_qp *only);
@@ -490,8 +491,8 @@ void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
  */
 void uroce_qp_withdraw(struct uroce_qp *qp);
 /*
- * Withdraw the QPs of a context that is closed without destroying them, because its device may go.
- * No lock held.
+ * Withdraw the QPs of a context that is closed before its QPs are destroyed, because its device may
+ * go. No lock held.
  */
 void uroce_qps_withdraw(struct uroce_host *host, const struct uroce_context *ctx);
 
@@ -522,7 +523,8 @@ void uroce_domain_put(struct uroce_domain *domain);
 void uroce_domains_forked(struct uroce_host *host);
 
 /*
- * Assign a number to an XRC SRQ. Packets find the SRQ by it from then on. -ENOMEM: all are taken.
+ * Assign a number to an XRC SRQ. Packets find the SRQ by it from then on. -ENOMEM: all numbers are
+ * taken.
  */
 int uroce_srqn_alloc(struct uroce_host *host, struct uroce_srq *srq);
 /*

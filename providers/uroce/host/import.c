@@ -14,9 +14,9 @@
 #define DOOR_NAME "uroce-context-"
 
 enum {
-	VISITS_MAX = 64,  /* visits of a door */
-	HOLDS_MAX = 4096, /* objects held by a visit */
-	PASS_MAX = 16,	  /* messages of a socket in a row */
+	VISITS_MAX = 64,  /* largest number of visits of a door */
+	HOLDS_MAX = 4096, /* largest number of objects that a visit holds */
+	PASS_MAX = 16,	  /* messages that one socket may deliver in a row */
 };
 
 struct hold {
@@ -287,7 +287,7 @@ static void door_serve(struct uroce_door *door)
 
 		if (r == -EPROTO)
 			continue;
-		if (r == -ENODEV) /* all copies of the descriptor are closed */
+		if (r == -ENODEV) /* no copy of the descriptor is open any more */
 			uroce_watch_end(ctx_host(door->ctx), door->fd);
 		if (r < 0)
 			return;
@@ -386,7 +386,7 @@ int uroce_door_open(struct uroce_context *ctx)
 		return -ENOMEM;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
 		free(door);
-		return -errno;
+		return uroce_call_failed("socketpair");
 	}
 	r = door_name(ctx->dev->name, &name);
 	if (r > 0)
@@ -452,8 +452,8 @@ struct ibv_context *uroce_door_context(struct uroce_host *host, int cmd_fd)
 }
 
 /*
- * Close this process's visits to other processes in a child. A child that outlives its parent would
- * otherwise keep them open.
+ * Close this process's visits to other processes in a child. Otherwise a child that outlives its
+ * parent would keep the visits open.
  */
 static void visits_forked(struct uroce_host *host)
 {

@@ -40,7 +40,7 @@ struct import_ask {
 	uint32_t pd_handle; /* protection domain that must contain the region */
 };
 
-/* Comes with the descriptor of the memory, except for a protection domain. */
+/* The answer. The descriptor of the memory comes with it, except for a protection domain. */
 struct import_answer {
 	uint32_t magic;
 	int32_t result; /* 0, or a negative errno */
@@ -53,7 +53,7 @@ struct import_answer {
 
 /* The importing side of a visit. */
 struct uroce_owner {
-	pthread_mutex_t lock; /* one question and its answer at a time; also domains */
+	pthread_mutex_t lock; /* protects domains, and one question with its answer at a time */
 	int fd;		      /* socket of the visit; -1: the visit ended */
 	LIST_HEAD(, import_domain) domains;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The interfaces that have a device: those that UROCE names, or all that have an address. */
+#include <errno.h>
 #include <linux/if_addr.h>
 #include <linux/rtnetlink.h>
 #include <stdatomic.h>
@@ -77,12 +78,16 @@ static unsigned int index_of_device(const char *name)
 
 static void choice_by_name(struct choice *choice, const char *name)
 {
-	unsigned int index = strlen(name) < IF_NAMESIZE ? if_nametoindex(name) : 0;
+	unsigned int index;
 
+	errno = 0;
+	index = strlen(name) < IF_NAMESIZE ? if_nametoindex(name) : 0;
 	if (!index)
 		index = index_of_device(name);
 	if (index)
 		choice_add(choice, index);
+	else if (uroce_call_is_denied(errno))
+		(void)uroce_call_failed("socket");
 	else
 		log_err("uroce: no interface '%s' in this network namespace (named in UROCE)",
 			name);
@@ -96,6 +101,9 @@ static int choice_from_text(struct choice *choice, const char *text)
 
 	if (!copy)
 		return -ENOMEM;
+	if (!text[strspn(text, ", ")])
+		log_err("uroce: UROCE names no interface behind ':': UROCE=on:INTERFACE, or "
+			"UROCE=on for all");
 	while ((name = strsep(&rest, ", ")))
 		if (*name)
 			choice_by_name(choice, name);
@@ -149,13 +157,16 @@ static int addresses_pass(struct nl_sock *sock, struct reading *reading)
 	return netlink_ask(sock, msg, address_answer, reading);
 }
 
-/* Choose interfaces with addresses that lead further than the link first. */
+/*
+ * Choose the interfaces that have an address beyond the link scope. If there are none, choose
+ * others.
+ */
 static int choice_addressed(struct choice *choice)
 {
 	_cleanup_nl_socket_ struct nl_sock *sock = NULL;
 	_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	struct reading reading = { .choice = choice, .fd = fd };
-	int r = fd < 0 ? -errno : netlink_open(NETLINK_ROUTE, &sock);
+	int r = fd < 0 ? uroce_call_failed("socket") : netlink_open(NETLINK_ROUTE, &sock);
 
 	for (int pass = 0; pass < 2 && !r; pass++) {
 		reading.link_local = pass;
@@ -217,7 +228,7 @@ static int device_add(struct verbs_device_list *list, unsigned int index)
 	struct verbs_device *device;
 	char name[IF_NAMESIZE];
 
-	/* It may have been removed meanwhile. */
+	/* The interface may have been removed since it was listed. */
 	if (!if_indextoname(index, name) || uroce_interface_query(name, &i) < 0)
 		return 0;
 	device = calloc(1, sizeof(*device));

@@ -5,15 +5,16 @@
 #include "providers/uroce/host/host.h"
 
 enum {
-	BUDGET = 32,	   /* packets of a peer, datagrams of a device in a pass */
-	DRAIN_PASSES = 64, /* enough passes to receive everything, unless peers keep sending */
+	BUDGET = 32,	   /* limit of a pass: packets of a peer, or datagrams of a device */
+	DRAIN_PASSES = 64, /* enough passes to receive all packets, unless peers keep sending */
 	/*
-	 * Twice the passes that a full ring takes: SHM_RING_BYTES are 32768 small packets. A socket
-	 * holds less.
+	 * Twice the passes that a full ring takes: SHM_RING_BYTES hold 32768 small packets. A
+	 * socket holds less.
 	 */
 	DRAIN_FULL_PASSES = 2048,
-	REFUSALS_BEFORE_YIELD = 64, /* refused passes of a poller in a row: some microseconds */
-	STRAND_LOOKS = 32, /* polls of a CQ between two checks which strands have pollers */
+	REFUSALS_BEFORE_YIELD =
+		64,	   /* refused passes of a poller in a row, which take some microseconds */
+	STRAND_LOOKS = 32, /* polls of a CQ between two checks for strands without pollers */
 	/*
 	 * Passes between two readings of the clock. Packets get lost on a network, so timers are
 	 * needed more often there.
@@ -73,8 +74,8 @@ static unsigned int strands_pass(struct uroce_host *host, bool poller)
 }
 
 /*
- * Run the other strands whose QPs received packets by a network in this pass, so that owed
- * acknowledgements leave as after a pass of their own.
+ * Run the other strands whose QPs received packets from a network in this pass, so that owed
+ * acknowledgements leave as they do after a pass of these strands.
  */
 static void strands_entered(struct uroce_host *host, unsigned int packets, bool poller)
 {
@@ -200,8 +201,8 @@ static unsigned int strands_deserted(struct uroce_host *host, struct uroce_cq *c
 }
 
 /*
- * Poll the strands other than @own that have no other poller, which are all if this thread is the
- * only poller. Do that each time that @own was idle. If @own is busy, do it every STRAND_LOOKS
+ * Poll the strands other than @own that have no other poller, which are all others if this thread
+ * is the only poller. Do so each time @own was idle. If @own is busy, do so every STRAND_LOOKS
  * polls, because @own may be busy for ever.
  */
 static unsigned int strands_visit(struct uroce_host *host, struct uroce_cq *cq, unsigned int own,

@@ -5,8 +5,9 @@
 #include "providers/uroce/host/host.h"
 
 enum {
-	SETTLE_PAUSE = 100000, /* ns: the peer may empty its full ring meanwhile */
-	SETTLE_PAUSES = 200,   /* a process may not be scheduled for this long */
+	SETTLE_PAUSE = 100000, /* ns: pause in which the peer may empty its full ring */
+	SETTLE_PAUSES =
+		200, /* limit of pauses, because a process may not be scheduled for this long */
 	QP_INDEX_MASK = (1 << UROCE_QP_INDEX_BITS) - 1,
 	BLOCK = 1 << UROCE_QPN_BLOCK_BITS,
 	BLOCK_MASK = BLOCK - 1,
@@ -99,8 +100,8 @@ static bool strand_ready(struct uroce_host *host, unsigned int strand)
 }
 
 /*
- * Ensure that a number of the strand does not rest, if necessary by ending the rest of the oldest.
- * Return: false if QPs have all numbers.
+ * Ensure that at least one free number of the strand does not rest. If necessary, end the rest of
+ * the oldest number. Return: false if QPs have all numbers.
  */
 static bool strand_free(struct uroce_host *host, unsigned int strand)
 {
@@ -317,7 +318,7 @@ void uroce_qp_withdraw(struct uroce_qp *qp)
 	uroce_lock(&qp->lock);
 	peer_qpn = qp->dest_qpn;
 	uroce_qp_owed_flush(qp);
-	qp->state = IBV_QPS_RESET; /* drops packets that still arrive */
+	qp->state = IBV_QPS_RESET; /* drops packets that arrive from now on */
 	uroce_qp_show(qp);
 	uroce_cq_qp_purge(qp); /* before another QP gets its number */
 	uroce_unlock(&qp->lock);
@@ -374,7 +375,9 @@ void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
 	}
 }
 
-/* Find the next QP of @ctx. The program does not destroy it meanwhile. */
+/*
+ * Find the next QP of @ctx. The caller ensures that the program does not destroy the QP meanwhile.
+ */
 static struct uroce_qp *qp_of(struct uroce_host *host, const struct uroce_context *ctx,
 			      uint32_t *index)
 {

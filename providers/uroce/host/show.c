@@ -4,7 +4,10 @@
 
 static bool qp_receives(const struct uroce_qp *qp)
 {
-	/* A QP whose peer has gone, or is no longer read from, accepts nothing by any path. */
+	/*
+	 * A QP accepts no packets by any path after its peer has gone or this process stopped
+	 * reading from the peer.
+	 */
 	return (qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_RECV) && !qp->peer_lost &&
 	       !qp->ending &&
 	       (qp->state == IBV_QPS_RTR || qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);

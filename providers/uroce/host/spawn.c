@@ -17,7 +17,7 @@
 #include "providers/uroce/host/spawn.h"
 
 enum {
-	STACK = 64 << 10, /* bytes of each of the two stacks */
+	STACK = 64 << 10, /* bytes of the stack of each of the two processes */
 /* ThreadSanitizer would mistake a process that runs in this memory for the waiting thread. */
 #ifdef __SANITIZE_THREAD__
 	HOW = CLONE_VFORK,
@@ -27,8 +27,8 @@ enum {
 };
 
 /*
- * Lies in a shared mapping that all three processes see, even if a debugging tool copies the memory
- * despite CLONE_VM.
+ * State in a shared mapping, which all three processes see even if a debugging tool copies the
+ * memory despite CLONE_VM.
  */
 struct spawn {
 	const char *path;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The progress thread. Asleep it waits for all watched descriptors (watch.c). While pollers are
- * active it only checks once a tick whether they still are. See host.h for the two states.
+ * The progress thread. While it sleeps it waits for all watched descriptors (watch.c). While
+ * pollers are active it only checks once a tick whether they still are. See host.h for the two
+ * states.
  */
 #include <limits.h>
 
@@ -12,9 +13,9 @@
 #include "util/thread.h"
 
 enum {
-	/* fewer passes do not make a poller: programs poll once or twice before they sleep */
+	/* minimum passes of a poller, because programs poll once or twice before they sleep */
 	POLLER_PASSES = 64,
-	ENTER_SPINS = 200, /* some microseconds, longer than most passes */
+	ENTER_SPINS = 200, /* spins that take some microseconds, longer than most passes */
 	/*
 	 * Ticks in ms. Each tick takes the processor from a poller, so ticks become longer after
 	 * WATCH_STEADY ticks with active pollers.
@@ -158,7 +159,7 @@ static void sleep_on(struct uroce_thread *thread, int timeout)
 }
 
 /*
- * Make passes as long as they receive packets. Peers may keep that up for ever, so check the other
+ * Make passes as long as they receive packets. Peers may send for ever, so check the other
  * descriptors in between.
  */
 static void passes_run(struct uroce_thread *thread)

@@ -63,7 +63,9 @@ static struct watch *watch_find(struct uroce_watches *watches, int fd)
 	return watch;
 }
 
-/* Return the list of watches of this kind that may be removed from their set; NULL: none. */
+/*
+ * Return the list of watches of this kind that may be removed from their set. NULL: they may not.
+ */
 static struct watch_list *aside_list(struct uroce_watches *watches, enum path_watch what)
 {
 	if (what == WATCH_SOCKET)
@@ -172,7 +174,7 @@ static void unwatched_free(struct uroce_watches *watches)
 	pthread_mutex_unlock(&watches->lock);
 }
 
-/* Free what pending events of the last wait might have named. */
+/* Free watches that pending events of the last wait might have named. */
 static void ended_free(struct uroce_watches *watches)
 {
 	unwatched_free(watches);
@@ -239,8 +241,8 @@ static int listener_wait(struct uroce_watches *watches, int timeout_ms)
 
 /*
  * Read the meaning of a watch. Return: false if it has ended. UDP paths may be freed while their
- * event is pending, so uroce_udp_ready() is called under the lock; the next pass receives. Calls
- * and peers stay valid until the thread has ended.
+ * event is pending, so call uroce_udp_ready() under the lock. The next pass receives. Calls and
+ * peers stay valid until the thread has ended.
  */
 static bool watch_read(struct uroce_watches *watches, const struct watch *watch,
 		       enum path_watch *ret_what, void **ret_pointer)
@@ -361,8 +363,8 @@ void uroce_watches_fork_end(struct uroce_host *host)
 }
 
 /*
- * Close the copies of all watched descriptors in a child, which would keep connections and ports
- * open after the parent's death.
+ * Close the copies of all watched descriptors in a child. Otherwise they would keep connections and
+ * ports open after the parent's death.
  */
 void uroce_watches_forked(struct uroce_host *host)
 {
@@ -392,9 +394,10 @@ int uroce_watches_new(struct uroce_host *host, struct uroce_watches **ret_watche
 	watches->control = epoll_create1(EPOLL_CLOEXEC);
 	watches->all = epoll_create1(EPOLL_CLOEXEC);
 	pthread_mutex_init(&watches->lock, NULL);
-	if (watches->control < 0 || watches->all < 0 ||
-	    epoll_ctl(watches->all, EPOLL_CTL_ADD, watches->control, &nested)) {
-		r = -errno;
+	r = watches->control < 0 || watches->all < 0 ? uroce_call_failed("epoll_create1") : 0;
+	if (!r && epoll_ctl(watches->all, EPOLL_CTL_ADD, watches->control, &nested))
+		r = uroce_call_failed("epoll_ctl");
+	if (r < 0) {
 		uroce_watches_free(watches);
 		return r;
 	}

@@ -195,7 +195,7 @@ static int srqn_take(struct uroce_host *host, struct uroce_srq *srq)
 
 		if (atomic_load_explicit(&host->engine.srqs[index], memory_order_relaxed))
 			continue;
-		/* Only this process interprets the number. The bits above the index are never 0. */
+		/* Only this process reads the number. The bits above the index are never 0. */
 		srq->vsrq.srq_num =
 			(host->paths.slot % UINT8_MAX + 1u) << UROCE_QP_INDEX_BITS | index;
 		atomic_store_explicit(&host->engine.srqs[index], srq, memory_order_release);

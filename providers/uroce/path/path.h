@@ -100,7 +100,7 @@ static inline unsigned int uroce_qpn_strand(uint32_t qpn)
 	return bits > first ? bits - first : 0;
 }
 
-/* Return the index of an SRQ number, which only its process reads. */
+/* Return the index in an SRQ number. Only the process that owns the SRQ reads the index. */
 static inline uint32_t uroce_srqn_index(uint32_t srqn)
 {
 	return srqn & ((1 << UROCE_QP_INDEX_BITS) - 1);
@@ -119,12 +119,12 @@ struct uroce_av {
 	uint8_t port_num;
 	uint8_t sl;
 	uint8_t path_mtu; /* enum ibv_mtu of a connection; 0: none */
-	bool local;	  /* UD: a process of this host may own the QP; see uroce_av_for_qpn() */
+	bool local;	  /* UD: a process of this host may own the QP. See uroce_av_for_qpn(). */
 };
 
 /*
  * Payload of a received packet: bytes in the path's buffer or, on the shared-memory path, a
- * reference to the sender's memory that uroce_payload_copy() fetches. The sender may change the
+ * reference to the sender's memory that the operation fetch() copies. The sender may change the
  * bytes while they are read.
  */
 struct uroce_payload {
@@ -186,7 +186,7 @@ enum uroce_rdma_kind {
 	UROCE_RDMA_FETCH_ADD,
 };
 
-/* A one-sided operation, which the initiator performs without the responder. */
+/* A one-sided operation: the initiator performs it without the responder. */
 struct uroce_rdma {
 	const struct uroce_qp *qp; /* the initiator's QP, its lock held */
 	uint32_t own_qpn;
@@ -199,7 +199,7 @@ struct uroce_rdma {
 	uint32_t rkey;
 	uint64_t swap_add; /* operand of atomics */
 	uint64_t compare;
-	uint32_t sq_psn;  /* of the QP, as at RTS */
+	uint32_t sq_psn;  /* start PSN of the QP's sends, as at RTS */
 	uint8_t path_mtu; /* of the QP, enum ibv_mtu */
 };
 
@@ -209,8 +209,8 @@ enum {
 
 /*
  * Return whether a message of @length bytes must fail because the two QPs have different path MTUs.
- * On a network it does if it has more bytes than the smaller one: then its packets have other
- * lengths than the receiver expects. Paths without packets of one MTU fail it as well.
+ * On a network a message longer than the smaller MTU fails, because its packets have other lengths
+ * than the receiver expects. Paths without packets of one MTU must fail the same messages.
  */
 static inline bool path_mtu_fails(uint8_t mtu, uint8_t other_mtu, uint64_t length)
 {
@@ -232,8 +232,10 @@ struct uroce_path_ops {
 	int (*send)(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx);
 	/* Send all queued packets now. Called at the end of each post and progress pass. */
 	void (*flush)(struct uroce_path *path);
-	/* Choose another way, if there is one, because packets of an RC QP to @dest_qpn seem to be
-	 * lost. NULL: the path has one way only. */
+	/*
+	 * Choose another way, if there is one, because packets of an RC QP to @dest_qpn seem to be
+	 * lost. NULL: the path has no other way.
+	 */
 	void (*doubt)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn);
 	/* Copy a payload by reference into memory of this process. Return: 0; -EFAULT: @dst is not
 	 * accessible; -ESTALE: the sender's memory is gone or may not be read any more. NULL: the
@@ -244,12 +246,14 @@ struct uroce_path_ops {
 	 * cannot know. */
 	bool (*receiving)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
 			  uint32_t own_qpn);
-	/* Return whether the peer is copying to or from memory of this process by permission of QP
-	 * @own_qpn. NULL: peers of this path make no such copies. */
+	/*
+	 * Return whether the peer is copying to or from memory of this process. QP @own_qpn permits
+	 * such copies. NULL: peers of this path make no such copies.
+	 */
 	bool (*at_work)(struct uroce_path *path, const struct uroce_av *av, uint32_t own_qpn);
 	/*
 	 * Perform a one-sided operation without the responder. Return: 0: done; -EOPNOTSUPP: send
-	 * packets instead, which also report any error exactly; -EFAULT: the atomic operation was
+	 * packets instead, because packets report errors exactly; -EFAULT: the atomic operation was
 	 * executed, but the memory for its result is not accessible. NULL: the path never does
 	 * this.
 	 */
@@ -301,9 +305,9 @@ enum path_watch {
 };
 
 /*
- * Upcalls of paths. Functions about packets are called with progress_lock held, those about a
- * peer's packets with the lock of their strand. @now is the time in ns, or 0 if the caller has not
- * read the clock.
+ * Upcalls of paths. Functions about packets are called with progress_lock held. Functions about a
+ * peer's packets are called with the lock of the strand held. @now is the time in ns, or 0 if the
+ * caller has not read the clock.
  */
 struct path_events {
 	/* Handle an unpacked packet. @sgid: its source; NULL: the path guarantees it. */
@@ -318,8 +322,10 @@ struct path_events {
 	 */
 	bool (*bytes)(struct path_host *host, const union ibv_gid *sgid, const uint8_t *data,
 		      uint32_t length);
-	/* Handle such bytes from the ring of @peer and @strand. @ack: the acknowledgement in the
-	 * same record, syndrome << 24 | PSN, or PATH_NO_ACK. */
+	/*
+	 * Handle the same bytes if they came from the ring of @peer and @strand. @ack: the
+	 * acknowledgement in the same record, syndrome << 24 | PSN, or PATH_NO_ACK.
+	 */
 	bool (*peer_bytes)(struct path_host *host, const void *peer, unsigned int strand,
 			   const uint8_t *data, uint32_t length, uint32_t ack);
 	/* Return whether @qpn is an RC QP whose peer is at @sgid. */
@@ -329,8 +335,10 @@ struct path_events {
 			const void *packet, uint32_t length, uint64_t now);
 	/* Note that another process received this RC packet on its socket and forwarded it. */
 	void (*passed_on)(struct path_host *host, const struct path_origin *from);
-	/* Forget @peer, whose packets are not read any more. @slot: its process has ended; 0: it
-	 * may live. */
+	/*
+	 * Forget @peer: this process reads no more packets of it. @slot: slot of its process, which
+	 * has ended; 0: the process may live.
+	 */
 	void (*peer_gone)(struct path_host *host, struct uroce_path *path, const void *peer,
 			  uint16_t slot);
 	/* Show a packet to the capture. Only with host->capture. No lock needed. */
@@ -344,22 +352,32 @@ struct path_events {
 /* The process as its paths see it. */
 struct path_host {
 	const struct path_events *events;
-	/* The first slot of this process, from 1 on. By it other processes of this user in this
-	 * network namespace find this process. */
+	/*
+	 * The first slot of this process. The other processes of this user in this network
+	 * namespace find this process by it. Slots begin with 1.
+	 */
 	uint16_t slot;
-	/* All slots of this process by uroce_slot_place(); 0: none. Making QPs adds slots. */
+	/*
+	 * All slots of this process, indexed by uroce_slot_place(); 0: none. Creating QPs adds
+	 * slots.
+	 */
 	_Atomic uint16_t blocks[UROCE_BLOCKS];
 	/* send no packets through shared memory, not even to processes of this host */
 	bool udp_only;
 	/* share memory with this user's processes of other PID namespaces, too */
 	bool any_namespace;
 	struct uroce_capture *capture; /* sees each packet; NULL: no capture */
-	/* Not in a cache line of the members above, which all threads read. The lock of the first
-	 * strand: its queue pairs, and all packets that belong to no queue pair. */
+	/*
+	 * The lock of the first strand. It protects the queue pairs of that strand, and all packets
+	 * that belong to no queue pair. All threads read the members above, so the lock has its own
+	 * cache line.
+	 */
 	alignas(2 * PATH_LINE) struct uroce_lock progress_lock;
 	bool whole; /* the holder of progress_lock holds all strands; under progress_lock */
-	/* Other strands with packets since the end of the last pass, a bit each; under
-	 * progress_lock. */
+	/*
+	 * Other strands that packets entered since the end of the last pass, a bit each. Under
+	 * progress_lock.
+	 */
 	unsigned int entered;
 	/* The other strands: shared memory of connected QPs. */
 	struct path_strand {

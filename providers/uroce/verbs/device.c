@@ -54,9 +54,10 @@ static const struct ibv_device_attr device_attr = {
 #define CAP_FLUSH_PERSISTENT (1ull << 39)
 #define CAP_ATOMIC_WRITE     (1ull << 40)
 
-#define ODP_RC                                                                 \
-	(IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE | \
-	 IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV)
+#define ODP_RC                                                                      \
+	(IBV_ODP_SUPPORT_SEND | IBV_ODP_SUPPORT_RECV | IBV_ODP_SUPPORT_WRITE |      \
+	 IBV_ODP_SUPPORT_READ | IBV_ODP_SUPPORT_ATOMIC | IBV_ODP_SUPPORT_SRQ_RECV | \
+	 IBV_ODP_SUPPORT_FLUSH | IBV_ODP_SUPPORT_ATOMIC_WRITE)
 
 int uroce_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
 		       struct ibv_device_attr_ex *ret_attr)
@@ -109,6 +110,17 @@ static bool port_up(const struct uroce_dev *dev)
 	return dev->link_up && !(unlikely(faults) && atomic_load(&faults->port_down));
 }
 
+/* The counters of all queue pairs are added up only if there is something to add. */
+static uint32_t qkey_violations(struct uroce_dev *dev)
+{
+	struct uroce_qp_counters counters;
+
+	if (!atomic_load_explicit(&dev->host->engine.qkey_wrong, memory_order_relaxed))
+		return 0;
+	uroce_counters_of_dev(dev, &counters);
+	return counters.wrong_qkey;
+}
+
 int uroce_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_attr *ret_attr)
 {
 	_cleanup_cancel_ int cancel = cancel_off();
@@ -128,6 +140,7 @@ int uroce_query_port(struct ibv_context *ctx, uint8_t port_num, struct ibv_port_
 		.gid_tbl_len = gids_used(dev),
 		.port_cap_flags = IBV_PORT_CM_SUP | IBV_PORT_IP_BASED_GIDS,
 		.max_msg_sz = UROCE_MAX_MSG_SIZE,
+		.qkey_viol_cntr = qkey_violations(dev),
 		.pkey_tbl_len = 1,
 		.max_vl_num = 1,
 		.link_layer = IBV_LINK_LAYER_ETHERNET,

@@ -160,7 +160,7 @@ int uroce_reg_dm_mr(struct verbs_mr *vmr, const struct verbs_reg_dm_mr *in)
 		.pd = in->pd,
 		.addr = dm->bytes + in->offset,
 		.length = in->length,
-		.access = in->access, /* zero based, as the library has checked */
+		.access = in->access, /* zero based; the library has checked this */
 	};
 	/* Zero bytes are allowed, as in the kernel. */
 	int r = uroce_access_check(in->pd->context, in->access);

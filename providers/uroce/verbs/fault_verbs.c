@@ -139,11 +139,12 @@ static void fault_ops_fill(const struct verbs_ops *ops)
 #undef X
 }
 
-void uroce_fault_verbs(struct verbs_context *ctx, const struct verbs_ops *ops)
+const struct verbs_ops *uroce_fault_verbs(struct verbs_context *ctx, const struct verbs_ops *ops)
 {
 	pthread_mutex_lock(&uroce_leaf_locks[UROCE_LEAF_FAULTS]);
 	if (!plain_ops)
 		fault_ops_fill(ops);
 	pthread_mutex_unlock(&uroce_leaf_locks[UROCE_LEAF_FAULTS]);
 	verbs_context_set_ops(ctx, &fault_ops);
+	return &fault_ops;
 }

@@ -168,8 +168,8 @@ static unsigned int domain_users(const struct import_domain *domain)
 }
 
 /*
- * Free domains that have neither views nor objects. Called now and then, because objects may exist
- * longer than the last view.
+ * Free domains that have neither views nor objects. Called from time to time, because objects may
+ * exist longer than the last view.
  */
 static void domains_sweep(struct ibv_context *ctx, struct uroce_owner *owner)
 {

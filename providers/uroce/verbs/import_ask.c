@@ -5,7 +5,7 @@
 
 #include "providers/uroce/verbs/import_ask.h"
 
-/* ns to wait for an answer: a process may be stopped or not be scheduled */
+/* ns to wait for an answer, because a process may be stopped or wait for a processor */
 #define ANSWER_NS 10000000000ull
 
 static int wait_for(int fd, short events, uint64_t until)
@@ -103,7 +103,7 @@ int uroce_import_visit(int door, int *ret_fd)
 	mine = ends[0];
 	theirs = ends[1];
 	r = ask_send(door, &question, theirs, until);
-	close(take_fd(&theirs)); /* a copy here would hide the end of the visit */
+	close(take_fd(&theirs)); /* a copy in this process would hide the end of the visit */
 	if (!r)
 		r = answer_receive(mine, &answer, &fd, until);
 	if (fd >= 0)

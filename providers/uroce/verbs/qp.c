@@ -159,7 +159,7 @@ static void qp_users_add(struct uroce_qp *qp, int n)
 {
 	if (qp->send_cq)
 		atomic_fetch_add(&qp->send_cq->qps, n);
-	if (qp->recv_cq)
+	if (qp->recv_cq && qp->recv_cq != qp->send_cq)
 		atomic_fetch_add(&qp->recv_cq->qps, n);
 	if (qp->vqp.qp.pd)
 		uroce_pd_use(qp->vqp.qp.pd, n);

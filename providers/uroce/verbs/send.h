@@ -96,13 +96,13 @@ static inline uint64_t uroce_post_time(const struct uroce_qp *qp)
 
 /*
  * Unlock the QP after a post. A thread that posts many requests on a network also receives packets
- * here now and then. Otherwise the progress thread would receive them, and the two threads would
- * wait for each other.
+ * here from time to time. Otherwise the progress thread would receive them, and the two threads
+ * would wait for each other.
  */
 static inline void uroce_post_end(struct uroce_qp *qp)
 {
 	enum {
-		PACKETS = 16, /* packets between two passes: tens of microseconds */
+		PACKETS = 16, /* packets between two passes, which take tens of microseconds */
 	};
 	bool look = qp->av.path && !qp->av.path->lossless &&
 		    qp->counters.tx_packets - qp->req.looked_at >= PACKETS;

@@ -35,12 +35,12 @@ int uroce_alloc_parent_domain(struct verbs_pd *parent);
 
 /*
  * Allocate @size bytes for a queue, aligned to @alignment. If @pd is a parent domain with an
- * allocator, that provides the memory. Return: -ENOMEM; -EINVAL, logged, if the provided memory is
- * not aligned.
+ * allocator, the allocator provides the memory. Return: -ENOMEM; -EINVAL, logged, if the provided
+ * memory is not aligned.
  */
 int uroce_memory_get(struct uroce_memory *memory, struct ibv_pd *pd, size_t size, size_t alignment,
 		     uint64_t type);
-/* Free the memory of a queue, if it has any. */
+/* Free the memory of a queue. A queue without memory is allowed. */
 void uroce_memory_put(struct uroce_memory *memory);
 
 /* mr.c, mw.c, dm.c */
@@ -102,7 +102,7 @@ struct uroce_xrcd {
 int uroce_open_xrcd(struct verbs_xrcd *xrcd, const struct verbs_open_xrcd *in);
 int uroce_close_xrcd(struct verbs_xrcd *xrcd);
 int uroce_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);
-/* Make @handle a handle of @qp, or end that. Return: true if no other handle of the QP is left. */
+/* Make @handle a handle of @qp, or remove it. Return: true if no other handle of the QP is left. */
 void uroce_xrc_handle_add(struct uroce_qp *qp, struct uroce_qp *handle);
 bool uroce_xrc_handle_remove(struct uroce_qp *handle);
 /* Return the QP of a handle. Other QPs are returned unchanged. */
@@ -138,7 +138,8 @@ int uroce_rq_alloc(struct uroce_rq *rq, struct ibv_pd *pd, uint64_t type, uint32
  */
 int uroce_wr_init(struct uroce_qp *qp, const struct ibv_qp_init_attr_ex *attr);
 
-/* fault_verbs.c: set the operations of @ctx to @ops with the fault rules before them. */
-void uroce_fault_verbs(struct verbs_context *ctx, const struct verbs_ops *ops);
+/* fault_verbs.c: set the operations of @ctx to @ops with the fault rules before them. Return: the
+ * new operations. */
+const struct verbs_ops *uroce_fault_verbs(struct verbs_context *ctx, const struct verbs_ops *ops);
 
 #endif

@@ -59,7 +59,7 @@ bool uroce_xrc_handle_remove(struct uroce_qp *handle)
 	uroce_lock(&qp->lock);
 	LIST_REMOVE(handle, handle);
 	other = LIST_FIRST(&qp->handles);
-	/* The QP may have used the context of this handle, which may be closed now. */
+	/* The QP may have used the context of this handle, and that context may be closed now. */
 	if (other)
 		qp->vqp.qp.context = other->vqp.qp.context;
 	uroce_unlock(&qp->lock);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A base transport header in three words, in this processor's byte order: for those who look at all
- * of it at once. header.h has its fields one by one.
+ * A base transport header in three words, in the byte order of this processor. For code that
+ * compares the whole header at once. header.h has the fields separately.
  */
 #ifndef UROCE_BTH_H
 #define UROCE_BTH_H
@@ -15,7 +15,7 @@
 struct uroce_bth {
 	uint32_t opcode; /* flags, P_Key */
 	uint32_t qpn;
-	uint32_t psn; /* and whether an acknowledgement is wanted */
+	uint32_t psn; /* PSN, and whether an acknowledgement is requested */
 };
 #define BTH_OPCODE_SHIFT 24
 #define BTH_SOLICITED	 (1u << 23)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * isa-l computes a CRC by carry-less multiplication. On a processor this is a hundred times as fast
- * as on an emulator that executes the instruction bit by bit. There a CRC by exclusive or takes
- * half as long. The faster way is measured once; the debug log has the result. Without isa-l,
- * tables take the place of the multiplication.
+ * isa-l computes a CRC by carry-less multiplication. An emulator that executes this instruction bit
+ * by bit is much slower than a processor, and there a CRC by exclusive or takes half as long. The
+ * faster method is measured once, and the debug log has the result. Without isa-l, tables replace
+ * the multiplication.
  *
  * The way is S. Russell's ("Chorba: A novel CRC32 implementation", 2024). A CRC is the remainder of
  * a division by a polynomial, and any multiple of it may be subtracted from the data first. One
@@ -34,17 +34,18 @@
 #endif
 
 enum {
-	TAP_0 = 300 - 155, /* places behind a byte that it is added to */
+	TAP_0 = 300 - 155, /* distance from a byte to the places that it is added to */
 	TAP_1 = 300 - 117,
 	TAP_2 = 300 - 89,
 	TAP_3 = 300,
 	WORD = sizeof(uint64_t),
 	BLOCK = 4 * WORD, /* of one round */
 	TAIL_MAX = TAP_3 + BLOCK,
-	FOLD_MIN = 512,	 /* less is not worth it */
-	FOLD_MAX = 4608, /* at a time: a packet of the largest MTU */
+	FOLD_MIN = 512,	 /* shorter data is not worth the method */
+	FOLD_MAX = 4608, /* bytes at a time: a packet of the largest MTU */
 	SAMPLE = 4096,
-	ROUNDS = 5, /* the fastest round counts, because others may have lost the processor */
+	/* the fastest round counts, because the thread may have lost its processor in others */
+	ROUNDS = 5,
 };
 static_assert(FOLD_MIN >= TAIL_MAX, "something to fold");
 
@@ -56,7 +57,7 @@ static uint64_t word_at(const uint8_t *p)
 	return word;
 }
 
-/* What the bytes in front of the word at @p add to it. */
+/* Return the sum that the bytes in front of the word at @p add to it. */
 static uint64_t added(const uint8_t *p)
 {
 	return word_at(p - TAP_0) ^ word_at(p - TAP_1) ^ word_at(p - TAP_2) ^ word_at(p - TAP_3);
@@ -79,7 +80,10 @@ static void fold(uint8_t *to, const uint8_t *data, size_t length)
 	}
 }
 
-/* @folded: where the @length bytes of @data would go, but they stay and add to nothing. */
+/*
+ * Compute the CRC of the tail. @folded: buffer for the @length bytes of @data, which are not added
+ * to later bytes.
+ */
 static uint32_t tail_crc(uint8_t *folded, const uint8_t *data, size_t length)
 {
 	uint8_t tail[TAIL_MAX + WORD] = {};
@@ -91,7 +95,8 @@ static uint32_t tail_crc(uint8_t *folded, const uint8_t *data, size_t length)
 
 		memcpy(tail + at, &word, sizeof(word));
 	}
-	return crc32_usual(~0u, tail, length); /* it inverts what it is given: a zero */
+	/* crc32_usual() inverts its input, so pass the inverse of zero */
+	return crc32_usual(~0u, tail, length);
 }
 
 static uint32_t fold_crc(uint32_t crc, const uint8_t *data, size_t length)
@@ -99,7 +104,10 @@ static uint32_t fold_crc(uint32_t crc, const uint8_t *data, size_t length)
 	size_t vanishing = (length - TAP_3) / BLOCK * BLOCK;
 	uint8_t work[TAP_3 + FOLD_MAX], *folded = work + TAP_3;
 
-	/* What came before is added to the first four bytes, as if by those TAP_3 before them. */
+	/*
+	 * Add the CRC of the earlier bytes to the first four bytes, as if it came from the bytes
+	 * TAP_3 before them.
+	 */
 	crc = htole32(~crc);
 	memcpy(work, &crc, sizeof(crc));
 	memset(work + sizeof(crc), 0, TAP_3 - sizeof(crc));
@@ -119,7 +127,7 @@ uint32_t uroce_crc32_fold(uint32_t crc, const uint8_t *data, size_t length)
 	return crc32_usual(crc, data, length);
 }
 
-/* --- which one --- */
+/* --- choice of the method --- */
 
 typedef uint32_t crc_fn(uint32_t crc, const uint8_t *data, size_t length);
 
@@ -150,7 +158,7 @@ static uint64_t crc_time(crc_fn *fn, const uint8_t *data)
 	return best;
 }
 
-/* Under a tenth of a millisecond also where isa-l is slow. */
+/* Measure both methods. This takes less than a tenth of a millisecond, even if isa-l is slow. */
 static crc_fn *measure(void)
 {
 	static const uint8_t data[SAMPLE];
@@ -164,7 +172,8 @@ static crc_fn *measure(void)
 
 uint32_t uroce_crc32(uint32_t crc, const uint8_t *data, size_t length)
 {
-	static _Atomic(crc_fn *) known; /* two threads may both measure: either way is right */
+	/* two threads may both measure, and either result is correct */
+	static _Atomic(crc_fn *) known;
 	crc_fn *fn;
 
 	if (length < FOLD_MIN)

@@ -10,13 +10,13 @@
 #include "providers/uroce/wire/crc.h"
 #include "util/once.h"
 
-#define POLYNOMIAL 0xedb88320u /* of Ethernet; x^0 is the most significant bit */
+#define POLYNOMIAL 0xedb88320u /* polynomial of Ethernet; x^0 is the most significant bit */
 
 enum {
 	WORD = sizeof(uint64_t),
 };
 
-/* [n][b]: what byte b comes to when n more bytes follow. */
+/* [n][b]: contribution of byte b if n more bytes follow */
 static uint32_t table[WORD][256];
 
 static void table_fill(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The 40 bytes that a UD receive buffer starts with. */
+/* The first 40 bytes of a UD receive buffer. */
 #ifndef UROCE_GRH_H
 #define UROCE_GRH_H
 
@@ -26,7 +26,7 @@ static inline uint8_t uroce_grh_sl(const uint8_t grh[GRH_LEN])
 	return grh[0] >> 4 == 6 ? GRH_SL_IPV6 : GRH_SL_IPV4;
 }
 
-/* What the IP header of a packet says, from its sender's point of view. */
+/* Facts of the IP header of a packet, from the sender's point of view. */
 struct uroce_route {
 	union ibv_gid sgid;
 	union ibv_gid dgid;
@@ -36,8 +36,8 @@ struct uroce_route {
 };
 
 /*
- * For a packet of @length bytes (BTH to padding): a GRH, or for IPv4 20 unused bytes and the IPv4
- * header.
+ * Write the header for a packet of @length bytes (BTH to padding): a GRH; for IPv4, 20 unused bytes
+ * and the IPv4 header.
  */
 void uroce_grh_fill(const struct uroce_route *route, uint32_t length, uint8_t ret_grh[GRH_LEN]);
 

@@ -17,12 +17,15 @@ enum {
 	BTH_PAD_SHIFT = 4,
 	BTH_PAD_MASK = 3,
 	BTH_VERSION_MASK = 0x0f,
-	BTH_BECN = 0x40,	 /* of byte 4: a notification of congestion */
-	PKEY_PARTITION = 0x7fff, /* the bit above says whether it is a full member's */
+	BTH_BECN = 0x40,	 /* in byte 4: a notification of congestion */
+	PKEY_PARTITION = 0x7fff, /* the upper bit tells a full member from a limited one */
 };
 #define BTH_ACK_REQ 0x80000000u
 
-/* Behind the BTH, in which it has the congestion bit and no migration state: annex A17.9.3. */
+/*
+ * Write the bytes behind the BTH of a congestion notification. Its BTH has the congestion bit and
+ * no migration state: annex A17.9.3.
+ */
 static uint8_t *pack_cnp(uint8_t *p)
 {
 	uint8_t *bth = p - BTH_LEN;
@@ -132,7 +135,10 @@ static void unpack_extensions(const uint8_t *p, pkt_flags_t flags, struct uroce_
 		hdr->invalidate_rkey = get32(p);
 }
 
-/* A limited member and a full one of the same partition; this port is a full one. */
+/*
+ * Return whether the P_Key belongs to the default partition. This port is a full member, so the key
+ * of a limited member matches, too.
+ */
 static bool pkey_matches(uint16_t pkey)
 {
 	return ((pkey ^ UROCE_PKEY_DEFAULT) & PKEY_PARTITION) == 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Base transport header and extensions, packed and unpacked. A packet here starts at the BTH and
- * ends before the ICRC.
+ * Packing and unpacking of the base transport header and its extensions. A packet here begins with
+ * the BTH and ends before the ICRC.
  */
 #ifndef UROCE_HEADER_H
 #define UROCE_HEADER_H
@@ -16,7 +16,7 @@
 
 enum {
 	BTH_LEN = 12,
-	BTH_RESERVED = 4, /* the byte that routers may write to */
+	BTH_RESERVED = 4, /* offset of the byte that routers may change */
 	RETH_LEN = 16,
 	AETH_LEN = 4,
 	ATOMIC_ETH_LEN = 28,
@@ -28,7 +28,7 @@ enum {
 	XRC_ETH_LEN = 4,
 	CNP_LEN = 16, /* reserved bytes of a congestion notification */
 	ICRC_LEN = 4,
-	/* longest header of any opcode: checked in header.c */
+	/* length of the longest header of any opcode; checked in header.c */
 	UROCE_HEADER_MAX = BTH_LEN + XRC_ETH_LEN + ATOMIC_ETH_LEN,
 };
 
@@ -40,7 +40,7 @@ enum {
 /* AETH syndrome: bits 7..5 the kind, bits 4..0 credit count, RNR timer or NAK code. */
 enum {
 	AETH_ACK = 0x00,
-	AETH_ACK_NO_CREDIT = 0x1f, /* "invalid credit count": end-to-end flow control unused */
+	AETH_ACK_NO_CREDIT = 0x1f, /* "invalid credit count": end-to-end flow control is not used */
 	AETH_RNR_NAK = 0x20,
 	AETH_NAK = 0x60,
 	AETH_KIND_MASK = 0xe0,
@@ -52,7 +52,7 @@ enum {
 	NAK_INVALID_REQUEST = 1,
 	NAK_REMOTE_ACCESS = 2,
 	NAK_REMOTE_OPERATION = 3,
-	/* Between processes of one host: the payload that was referred to cannot be read there. */
+	/* Only between processes of one host: the receiver cannot read the referenced payload. */
 	NAK_REFERENCE = 16,
 };
 
@@ -64,8 +64,7 @@ enum {
 	FETH_LEVEL_MR = 1,
 };
 
-/* A header, unpacked: host byte order, only the fields of the opcode's extensions are meaningful.
- */
+/* An unpacked header in host byte order. Only the fields of the opcode's extensions are valid. */
 struct uroce_hdr {
 	uint8_t opcode;
 	bool solicited;
@@ -86,7 +85,7 @@ struct uroce_hdr {
 	/* DETH */
 	uint32_t qkey;
 	uint32_t src_qpn;
-	/* ImmDt (as the wire has it), IETH, FETH */
+	/* immediate data in wire order, IETH key, or FETH */
 	__be32 imm;
 	uint32_t invalidate_rkey;
 	uint8_t flush_type;
@@ -113,21 +112,21 @@ static inline unsigned int uroce_wire_pad(uint32_t payload_len)
 }
 
 /*
- * Read a packet of @len bytes (without ICRC). Only its first UROCE_HEADER_MAX bytes are looked at.
- * Return: the header's length, with *@ret_payload_len the bytes behind it without padding; -EBADMSG
- * for anything that is not a whole packet of a known opcode: too short, unknown opcode, wrong
- * version, payload where none may be; and for one of another partition than the default one.
+ * Read a packet of @len bytes (without ICRC). Only its first UROCE_HEADER_MAX bytes are read.
+ * Return: the length of the header. *@ret_payload_len: bytes behind it without padding. -EBADMSG:
+ * the packet is too short, its opcode is unknown, its version is wrong, it has a payload that its
+ * opcode forbids, or it belongs to another partition than the default one.
  */
 int uroce_wire_unpack(const uint8_t *buf, size_t len, struct uroce_hdr *hdr,
 		      uint32_t *ret_payload_len);
 
-/* The destination QP number of a packet that has at least a BTH. */
+/* Return the destination QP number of a packet that has at least a BTH. */
 static inline uint32_t uroce_wire_dest_qpn(const uint8_t *packet)
 {
 	return packet[5] << 16 | packet[6] << 8 | packet[7];
 }
 
-/* Distance a - b of two PSNs on the 24-bit circle: negative when a is before b. */
+/* Return the distance a - b of two PSNs on the 24-bit circle. It is negative if a is before b. */
 static inline int32_t psn_diff(uint32_t a, uint32_t b)
 {
 	return (int32_t)((a - b) << 8) >> 8;

@@ -7,7 +7,7 @@
 #include "providers/uroce/wire/icrc.h"
 #include "util/util.h"
 
-/* Where the fields lie in the IP headers: RFC 791, RFC 8200. */
+/* Offsets of fields in the IP headers: RFC 791, RFC 8200. */
 enum {
 	IPV4_TOS = 1,
 	IPV4_LENGTH = 2,
@@ -33,12 +33,13 @@ enum {
 #define IPV6_VERSION_CLASS 0x6f
 
 /*
- * A CRC does not see zeros in front of its data when its register starts at zero. Ethernet's starts
- * with ones, which is the same as zero with the first four bytes inverted: of the eight ones that
- * stand for the GRH, the first four become zeros, like the block before them. As many zeros are
- * taken as make whole blocks of everything.
+ * If the register of a CRC starts at zero, zeros in front of the data have no effect. The register
+ * of Ethernet's CRC starts with ones. This equals a start at zero with the first four bytes
+ * inverted. Therefore the first four of the eight bytes of ones that replace the GRH become zeros,
+ * like the block before them. The number of zeros is chosen so that all data consists of whole
+ * blocks.
  */
-#define ZERO_REGISTER 0xffffffffu /* isa-l inverts what it is given, and its result */
+#define ZERO_REGISTER 0xffffffffu /* isa-l inverts its input and its result */
 
 static uint8_t *ip_header(struct uroce_icrc *icrc)
 {
@@ -99,7 +100,10 @@ uint32_t uroce_icrc_compute(struct uroce_icrc *icrc, uint16_t id, const uint8_t 
 {
 	uint8_t *ip = ip_header(icrc), *udp = ip + ip_length(icrc), *bth = udp + ICRC_UDP_LEN;
 	uint32_t udp_length = ICRC_UDP_LEN + length + ICRC_LEN;
-	/* Headers and masked part of the BTH are whole blocks: 48 bytes, and 64 of IPv6. */
+	/*
+	 * Headers and masked part of the BTH are whole blocks: 48 bytes for IPv4, 64 bytes for
+	 * IPv6.
+	 */
 	uint32_t masked = icrc->ipv4 ? BTH_LEN : ICRC_BTH_MASKED;
 	uint32_t rest = length - masked, odd = rest % ICRC_BLOCK, zeros = -odd % ICRC_BLOCK;
 	uint32_t inside = rest <= ICRC_TOGETHER ? rest : odd;
@@ -125,14 +129,14 @@ uint32_t uroce_icrc_compute_rxe_flush(struct uroce_icrc *icrc, uint16_t id, cons
 	return uroce_crc32(uroce_icrc_compute(icrc, id, packet, length), packet, length);
 }
 
-/* --- the unseen word --- */
+/* --- the hidden word --- */
 
 /*
- * CRC32 is linear: two packets that differ in one 32-bit word have CRCs that differ by that word,
- * carried through the bytes behind it, which is a multiplication by x^(8 n) modulo the CRC's
- * polynomial. Dividing the difference between the computed and the received CRC by it gives the
- * word back. Here the word is the one of identification, flags and fragment offset; of these only
- * identification and DF may differ, 17 bits.
+ * CRC32 is linear. If two packets differ in one 32-bit word, their CRCs differ by that word
+ * multiplied by x^(8 n) modulo the polynomial, where n bytes follow the word. Therefore dividing
+ * the difference between the computed and the received CRC by that power gives the word. Here it is
+ * the word of identification, flags and fragment offset, of which only identification and DF may
+ * differ, 17 bits.
  *
  * Polynomials have x^0 in the most significant bit, as the reflected CRC has them.
  */
@@ -180,7 +184,9 @@ static void inverse_fill(void)
 	}
 }
 
-/* The word as it lies in memory, from the difference of CRCs @length bytes behind the UDP header.
+/*
+ * Return the hidden word as it is in memory. @difference: of CRCs that end @length bytes behind the
+ * UDP header.
  */
 static uint32_t word_difference(uint32_t difference, uint32_t length)
 {
@@ -205,7 +211,7 @@ static bool id_solve(uint32_t difference, uint32_t length, uint16_t *id)
 	return true;
 }
 
-/* @covered: bytes behind the UDP header that went into @crc */
+/* @covered: bytes behind the UDP header that @crc covers */
 static enum uroce_icrc_verdict compare(const struct uroce_icrc *icrc, uint32_t crc,
 				       uint32_t received, uint32_t covered, uint16_t *id)
 {

@@ -15,7 +15,7 @@ enum {
 };
 #define GSI_QKEY 0x80010000u
 
-/* Attributes. Those of 0x10 to CM_LAST are about connections and datagram services. */
+/* Attributes. The numbers 0x10 to CM_LAST are for connections and datagram services. */
 enum {
 	CM_REQ = 0x10,
 	CM_REJ = 0x12,
@@ -25,14 +25,14 @@ enum {
 	CM_LAST = 0x1a,
 };
 
-/* Where they stand, in bytes from the MAD's first. */
+/* Offsets in bytes from the beginning of the MAD. */
 enum {
 	MAD_AT_CLASS = 1,
 	MAD_AT_ATTR_ID = 16,
 	MAD_BODY = 24,
-	/* What the receiver calls the connection; in all but the two requests and CM_SIDR_REP. */
+	/* The receiver's id of the connection. Missing in the two requests and in CM_SIDR_REP. */
 	CM_AT_REMOTE_ID = MAD_BODY + 4,
-	CM_AT_SIDR_ID = MAD_BODY, /* the same of CM_SIDR_REP */
+	CM_AT_SIDR_ID = MAD_BODY, /* The receiver's id in CM_SIDR_REP. */
 	CM_AT_SERVICE_ID = MAD_BODY + 8,
 	CM_AT_REJ_REASON = MAD_BODY + 10,
 };

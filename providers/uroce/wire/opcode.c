@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* IBTA vol. 1, chapter 9, annexes A14 and A17: base transport header and its extensions. */
+/*
+ * Table of opcodes: base transport header and its extensions. IBTA vol. 1, chapter 9, annexes A14
+ * and A17.
+ */
 #include "providers/uroce/wire/opcode.h"
 #include "providers/uroce/wire/header.h"
 
@@ -11,8 +14,8 @@
 #define ONLY  (PKT_START | PKT_END | PKT_PAYLOAD)
 
 /*
- * The requests that RC, UC and XRC have in common. @F, @L: what the transport adds to the flags and
- * to the length of a header.
+ * The requests that RC, UC and XRC have in common. @F, @L: the flags and the header length that the
+ * transport adds.
  */
 #define CONNECTED_REQUESTS(t, T, F, L)                                                             \
 	[t | UROCE_SEND_FIRST] = { F | REQ | FIRST | PKT_SEND | PKT_RWQE, BTH_LEN + L,             \
@@ -45,7 +48,7 @@
 					    BTH_LEN + L + RETH_LEN + IMM_LEN,                      \
 					    T " write only with immediate" }
 
-/* Those that only a reliable transport has, and what it answers. */
+/* The requests and responses that only reliable transports have. */
 #define RELIABLE_REQUESTS(t, T, F, L)                                                              \
 	[t | UROCE_READ_REQUEST] = { F | REQ | PKT_START | PKT_END | PKT_READ | PKT_RETH,          \
 				     BTH_LEN + L + RETH_LEN, T " read request" },                  \

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Everything a BTH opcode implies, in one table: transport, headers, place in its message, what it
- * needs from the responder. The rest of the engine asks here and never switches over opcodes to
- * learn a property.
+ * The properties of BTH opcodes, in one table: transport, headers, place in the message, resources
+ * of the responder. Other code must read the table instead of testing opcodes.
  */
 #ifndef UROCE_OPCODE_H
 #define UROCE_OPCODE_H
@@ -19,7 +18,7 @@ enum {
 	UROCE_TRANSPORT_MASK = 0xe0,
 };
 
-/* Operation: bits 4..0. Not every transport has every one. */
+/* Operation: bits 4..0. A transport need not have all of them. */
 enum {
 	UROCE_SEND_FIRST = 0x00,
 	UROCE_SEND_MIDDLE = 0x01,
@@ -47,10 +46,10 @@ enum {
 	UROCE_FLUSH = 0x1c,
 	UROCE_ATOMIC_WRITE = 0x1d,
 	UROCE_OPERATION_MASK = 0x1f,
-	UROCE_CNP = 0x81, /* whole opcode, not an operation */
+	UROCE_CNP = 0x81, /* a whole opcode, not an operation */
 };
 
-/* A type of its own: a mask tested against another kind of word does not compile under sparse. */
+/* A separate type for masks. sparse reports a mask that is tested against another type. */
 #ifdef __CHECKER__
 typedef uint32_t __attribute__((bitwise)) pkt_flags_t;
 #else
@@ -77,9 +76,10 @@ typedef uint32_t pkt_flags_t;
 #define PKT_WRITE      ((pkt_flags_t)(1u << 17)) /* payload goes to RETH's range */
 #define PKT_READ       ((pkt_flags_t)(1u << 18)) /* read request or response */
 #define PKT_ATOMIC     ((pkt_flags_t)(1u << 19))
-#define PKT_MIDDLE     ((pkt_flags_t)(1u << 20)) /* neither first nor last */
-#define PKT_XRC_ETH    ((pkt_flags_t)(1u << 21)) /* names the SRQ that it is for */
-#define PKT_CNP	       ((pkt_flags_t)(1u << 22)) /* congestion notification, no transport's */
+#define PKT_MIDDLE     ((pkt_flags_t)(1u << 20)) /* neither first nor last packet */
+#define PKT_XRC_ETH    ((pkt_flags_t)(1u << 21)) /* names the destination SRQ */
+/* congestion notification, which belongs to no transport */
+#define PKT_CNP ((pkt_flags_t)(1u << 22))
 
 struct uroce_opcode {
 	pkt_flags_t flags;  /* 0: the opcode does not exist */

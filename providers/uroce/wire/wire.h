@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The bytes of packets: no other room reads or writes them.
+ * The bytes of packets. Only this room reads and writes them.
  *
- * Locks: none. Threads: any; nothing here is shared but constants.
- * Includes: base. Included by: every room but base.
+ * Locks: none. Threads: any, because only constants are shared. Includes: base. Included by: every
+ * room but base.
  */
 #ifndef UROCE_WIRE_H
 #define UROCE_WIRE_H

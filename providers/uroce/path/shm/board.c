@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The board of this process. By it peers perform operations without this process: it shows which
- * QPs receive and send, and which regions peers may access. The owner's tables decide about
- * packets. A peer can only deceive itself with what it writes to its own mappings.
+ * The board of this process. It shows which QPs receive and send, and which regions peers may
+ * access. Therefore peers can perform operations without this process. Packets do not depend on the
+ * board: the owner's tables decide about them. If a peer writes to its own mapping of the board, it
+ * only deceives itself.
  *
  * A peer announces a copy in the lane first, then reads the board (shm_use.c). This process changes
  * the board first, then reads the lanes. Both sides do so in sequentially consistent order: the
@@ -27,7 +28,7 @@ static uint32_t edition_next(struct uroce_shm *shm)
 
 /* --- copies of peers --- */
 
-/* Selects the uses that have @value in the bits of @mask. */
+/* Selects the uses whose bits in @mask equal @value. */
 struct wanted_use {
 	uint32_t mask;
 	uint32_t value;
@@ -49,8 +50,8 @@ static bool peer_uses(const struct shm_peer *peer, const struct wanted_use *want
 
 /*
  * Return whether the process of @slot makes a selected copy. *@ret_pid: its process number. A
- * process that has ended leaves the table when all of its threads are gone. A peer that is not read
- * any more may go on copying.
+ * process that has ended leaves the table when all of its threads are gone. A peer whose rings this
+ * process no longer reads may go on copying.
  */
 static bool slot_uses(const struct uroce_shm *shm, unsigned int slot, const struct wanted_use *want,
 		      pid_t *ret_pid)
@@ -77,7 +78,7 @@ static bool any_uses(const struct uroce_shm *shm, const struct wanted_use *want,
 	return used;
 }
 
-/* @slot 0: any process. */
+/* @slot: 0 means any process. */
 static bool in_use(struct uroce_shm *shm, unsigned int slot, const struct wanted_use *want,
 		   pid_t *ret_pid)
 {

@@ -7,12 +7,13 @@
 
 enum {
 	/* See stream_took(). */
-	STREAM_RECORD = 1024, /* bytes of a long record, on average */
-	STREAM_SURE = 16,     /* long records without an answer: it is a stream */
-	STREAM_MOST = 128,    /* more are not counted */
-	ANSWER_WEIGHT = 12,   /* records that one answer outweighs; it may be an acknowledgement */
-	STREAM_REST = 1500,   /* ns for which pollers skip a stream, */
-	STREAM_PACE = 750,    /* if the ns between its records are at most this */
+	STREAM_RECORD = 1024, /* average bytes of a long record */
+	STREAM_SURE = 16,     /* so many long records without an answer are a stream */
+	STREAM_MOST = 128,    /* upper limit of the count */
+	ANSWER_WEIGHT =
+		12, /* records that one answer outweighs; an acknowledgement may be an answer */
+	STREAM_REST = 1500, /* ns for which pollers skip a stream, */
+	STREAM_PACE = 750,  /* if the ns between its records are at most this */
 };
 
 /* Read the header of a SHM_PLACED record. Only a whole write with a RETH can be placed. */
@@ -188,8 +189,10 @@ static ALWAYS_INLINE uint32_t record_take(struct path_host *host, struct shm_lin
 		uroce_shm_corrupt(link->peer, "a record longer than the ring");
 		return to_end;
 	}
-	/* The second cache line is still in the producer's cache: fetch it before the copy needs
-	 * it. */
+	/*
+	 * The second cache line is still in the producer's cache. Fetch it before the copy needs
+	 * it.
+	 */
 	if (length > SHM_LINE - offsetof(struct shm_record, data))
 		__builtin_prefetch((const uint8_t *)record + SHM_LINE);
 	if (unlikely(!bytes_taken(host, link, record, length)))
@@ -197,7 +200,10 @@ static ALWAYS_INLINE uint32_t record_take(struct path_host *host, struct shm_lin
 	return shm_record_lines(length) * SHM_LINE;
 }
 
-/* Take the next record. Return: false if the ring is empty or its content cannot be a record. */
+/*
+ * Return false if the ring is empty or if its content cannot be a record. Otherwise take the next
+ * record.
+ */
 static ALWAYS_INLINE bool link_poll(struct path_host *host, struct shm_link *link, uint64_t now)
 {
 	if (!shm_record_there(link))
@@ -216,11 +222,11 @@ bool uroce_shm_poll_link(struct shm_link *link, uint64_t now)
 }
 
 /*
- * Detect streams, and let their links rest. A consumer that reads a stream as fast as it is written
- * uses lines next to those of the writer, and each side takes the lines out of the other's cache:
- * half of the speed is lost. Therefore a poller that has read all records of a stream of long
- * records skips the link for a moment. It then finds several records if they come fast. Traffic
- * that is answered is no stream.
+ * Detect streams, and let their links rest. A consumer that keeps up with a stream reads cache
+ * lines next to those that the producer writes. Then the two processors take these lines out of
+ * each other's cache, and half of the speed is lost. Therefore a poller that has read all long
+ * records of a stream skips the link for a moment. After that it finds several records, if they
+ * come fast. Traffic that is answered is no stream.
  */
 static void stream_took(struct shm_link *link, unsigned int records)
 {
@@ -246,7 +252,7 @@ static bool link_rests(struct shm_link *link, uint64_t now)
 	return false;
 }
 
-/* Take at most @budget records. At least one is there. */
+/* Take at most @budget records. The caller knows that there is at least one. */
 static ALWAYS_INLINE unsigned int link_take(struct path_host *host, struct shm_link *link,
 					    unsigned int budget, uint64_t now)
 {
@@ -267,8 +273,10 @@ unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned
 	unsigned int total = 0;
 	struct shm_link *link;
 
-	/* Do not read a resting link: that would take the cache line of its stamp from the
-	 * writer. */
+	/*
+	 * Do not read from a resting link. Reading its stamp would take the cache line from the
+	 * writer.
+	 */
 	LIST_FOREACH(link, &shm->links[strand], entry) {
 		if (unlikely(link->rx_rest) && link_rests(link, now))
 			continue;

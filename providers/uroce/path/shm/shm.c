@@ -65,7 +65,7 @@ int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
 		goto fail;
 	shm->fences = uroce_fence_join();
 	shm->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = shm->bell < 0 ? -errno : shm_slot_claim(shm);
+	r = shm->bell < 0 ? uroce_call_failed("eventfd") : shm_slot_claim(shm);
 	if (r < 0)
 		goto fail;
 	*ret_shm = shm;

@@ -7,9 +7,9 @@
  * process with more QPs than a slot has numbers claims further slots, whose sockets refer to the
  * first one.
  *
- * Two processes that want to communicate connect once. Over the connection they exchange a lane
- * (two rings, one each way, in one memfd), the board of each side (a memfd of its own) and the bell
- * of each side (an eventfd). The connection stays open: when it closes, the peer is dead. No object
+ * Two processes that want to communicate connect once. Over the connection they exchange a lane (a
+ * memfd with two rings, one for each direction), the board of each side (a memfd) and the bell of
+ * each side (an eventfd). The connection stays open: when it closes, the peer is dead. No object
  * has a name in a file system, so no object stays behind.
  *
  * A ring has one producer process and one consumer process. A producer that dies in the middle of a
@@ -29,7 +29,7 @@
  *   shm_slot.c     slots
  *   shm_trust.c    which processes may be peers
  *   shm_call.c     the handshake of the process that wants a peer
- *   shm_waiter.c   waiting for its end
+ *   shm_waiter.c   waiting for the end of the handshake
  *   shm_guest.c    the handshake of the process that is called
  *   shm_hello.c    the messages of the handshake
  *   shm_peer.c     peers from the handshake to their death
@@ -77,25 +77,25 @@ enum {
 	SHM_VERSION = 38 + (sizeof(void *) == 8),
 	SHM_LINE = 64,
 	SHM_PAGE = 4096,
-	/* bytes of a first ring: links of the first strand begin with it */
+	/* bytes of a first ring; links of the first strand begin with this ring */
 	SHM_FIRST = 1 << 10,
 	SHM_RING_BYTES = 1 << 21,      /* wide rings of the first peers; others have SHM_SPAN */
 	SHM_SEGMENT = PATH_PACKET_MAX, /* payload of one copied packet: the MTU of this path */
 	/* bytes from which on a reference is cheaper than two copies */
 	SHM_REF_MIN = 16384,
-	/* small records go round in so many bytes while the consumer keeps up */
+	/* bytes of a ring that small records use while the consumer keeps up */
 	SHM_LAP = 1 << 14,
 	SHM_LAP_RECORD = 512, /* bytes of a small record, at most */
 	SHM_OPEN = 1 << 17,   /* bytes of a wide ring in use at first; more if needed */
-	SHM_SPAN = 1 << 19, /* bytes in use for a burst, at most; the wide rings of later peers and
-			       of strands but the first */
-	/* a new peer is one of the first if there are fewer, counting this process */
+	SHM_SPAN = 1 << 19,   /* bytes in use for a burst, at most. Also the size of wide rings of
+				 later peers and of other strands than the first. */
+	/* number of peers, this process included, that get wide rings of SHM_RING_BYTES */
 	SHM_WIDE = 16,
 	SHM_SLOTS = UROCE_SLOTS,
 	SHM_WORD = 64,	     /* bits of a word of inhabited */
 	SHM_KEYS = 1 << 14,  /* keys a board can show; others are reached by packets */
 	SHM_SERVICES = 4096, /* listeners a board can show */
-	SHM_USES = 16,	     /* one-sided operations on a process at the same time, by one strand */
+	SHM_USES = 16,	     /* simultaneous one-sided operations of one strand on a process */
 	SHM_SEGMENTS = 256,  /* objects of memory a board can show */
 	SHM_SILENT = 64,     /* accepted connections without a message yet, at most */
 };
@@ -106,10 +106,13 @@ enum shm_kind {
 	/* header of a packet, then the place of its payload: struct shm_source */
 	SHM_REFERENCE = 2,
 	SHM_SKIP = 3,	 /* nothing: the ring continues at its beginning */
-	SHM_FORWARD = 4, /* struct path_origin, then a packet: UD, or a UDP datagram of another
-			    process's QP */
+	SHM_FORWARD = 4, /* struct path_origin, then a packet: UD, or a UDP datagram for a QP of
+			    another process */
 	SHM_MOVE = 5,	 /* nothing: the next record is in the wide ring */
-	/* number of another strand: records may follow by it; only by the first strand */
+	/*
+	 * number of another strand, whose link may have records from now on. Only sent by the first
+	 * strand.
+	 */
 	SHM_STRAND = 6,
 	SHM_PLACED = 7, /* header of a write whose payload the sender has put into its target */
 };
@@ -126,7 +129,7 @@ struct shm_record {
 	uint8_t data[];
 };
 
-/* The payload of a SHM_REFERENCE: this, then struct shm_piece for each piece. */
+/* Payload of a SHM_REFERENCE record: this struct, then struct shm_piece for each piece. */
 struct shm_source {
 	uint32_t qpn;	/* QPN of the sender */
 	uint32_t sends; /* shm_qp.sends of that QP while the payload may be fetched */
@@ -149,14 +152,14 @@ struct shm_ring {
 };
 
 /*
- * Copies that this side makes now to or from memory of the other side: shm_use() of the key and the
- * QP of the other side; 0: free. To end a permission the owner of that memory takes the key or the
- * QP off its board, then waits for the copies of living peers.
+ * Copies that this side makes now to or from memory of the other side. A used entry has shm_use()
+ * of the other side's key and QP; 0: free. To end a permission the owner of that memory takes the
+ * key or the QP off its board, then waits for the copies of living peers.
  */
 struct shm_uses {
 	/* one cache line for each strand */
 	alignas(SHM_LINE) atomic_uint use[PATH_STRANDS][SHM_USES];
-	/* 1: this side has mappings: send it GONE when a segment goes */
+	/* 1: this side maps segments of the other side. Send it GONE when a segment is removed. */
 	alignas(SHM_LINE) atomic_uint maps;
 	/* 1: this side tried to read the other's memory and could not */
 	atomic_uint blind;
@@ -180,8 +183,10 @@ static inline bool shm_key_fits(uint32_t key)
 	return key && key >> UROCE_KEY_VARIANT_BITS < SHM_KEYS;
 }
 
-/* The last message of the handshake. The side that connected writes it here, and sends DONE only if
- * the other side waits. */
+/*
+ * The last message of the handshake. The side that connected writes it here, and sends a DONE
+ * message only if the other side waits for it.
+ */
 struct shm_last {
 	alignas(SHM_LINE) atomic_uint word; /* SHM_DONE */
 	atomic_uint waits;		    /* written by the other side; 1: send DONE */
@@ -241,8 +246,10 @@ struct shm_qp {
 	atomic_uint pd;	   /* id of the PD */
 	atomic_uint state; /* shm_qp_state(); 0: it does not receive */
 	atomic_uint peer;  /* QPN of its peer */
-	/* Peers may fetch a payload by reference while this equals the value in the reference. It
-	 * changes each time the QP begins to send; 0: the QP does not send. */
+	/*
+	 * Peers may fetch a payload by reference while this member equals the value in the
+	 * reference. It changes each time the QP begins to send; 0: the QP does not send.
+	 */
 	atomic_uint sends;
 };
 #define SHM_QP_READY  0x80000000u /* connected and receiving */
@@ -250,7 +257,7 @@ struct shm_qp {
 #define SHM_QP_MTU    4		  /* first bit of the path MTU, enum ibv_mtu */
 #define SHM_QP_PSN    7		  /* first bit of the rq_psn */
 
-/* How a QP receives. An initiator with another PSN or MTU finds out by packets that it does not. */
+/* How a QP receives. If an initiator has another PSN or MTU, it sends packets, which then fail. */
 static inline uint32_t shm_qp_state(uint32_t access, uint8_t path_mtu, uint32_t rq_psn)
 {
 	return SHM_QP_READY | (rq_psn & PSN_MASK) << SHM_QP_PSN |
@@ -269,21 +276,25 @@ struct shm_service {
 #ifdef __GLIBC__
 #define SHM_LIFE_WORD 0
 #else
-#define SHM_LIFE_WORD 1 /* musl: behind the type */
+#define SHM_LIFE_WORD 1 /* musl: the word after the type */
 #endif
 union shm_life {
 	pthread_mutex_t lock;
 	atomic_uint word[2];	/* the word of the mutex is word[SHM_LIFE_WORD] */
-	uint8_t room[SHM_LINE]; /* the same size in programs of 32 bits */
+	uint8_t room[SHM_LINE]; /* makes the size equal in programs of 32 and of 64 bits */
 };
 
 /* The first page of a board: the values that peers read often. */
 struct shm_front {
-	/* Not 0: the process sleeps. After committing a record ring its bell, once for each
-	 * value. */
+	/*
+	 * Not 0: the process sleeps. Commit the record first, then ring its bell. Ring once for
+	 * each value.
+	 */
 	alignas(SHM_LINE) atomic_uint sleeping;
-	/* Random bytes. Peers also read them by process_vm_readv(), which proves that they can read
-	 * the memory and whose memory it is. */
+	/*
+	 * Random bytes. Peers also read them by process_vm_readv(). Equal bytes prove that the
+	 * memory is readable and belongs to the board's owner.
+	 */
 	alignas(SHM_LINE) uint8_t probe[SHM_LINE];
 	alignas(SHM_LINE) union shm_life life;
 	atomic_uint manager;  /* 1: has a connection manager */
@@ -303,27 +314,29 @@ struct shm_board {
  * by this link write here.
  */
 struct shm_link {
-	/* in shm->links[strand], once the peer may send by it */
+	/* entry in shm->links[strand]; used as soon as the peer may send by this link */
 	alignas(2 * PATH_LINE) LIST_ENTRY(shm_link) entry;
 	struct shm_peer *peer;
-	uint32_t wide_bytes; /* of each of its wide rings, a power of two */
+	uint32_t wide_bytes; /* bytes of each of its wide rings, a power of two */
 	uint8_t strand;
-	uint8_t tx_side; /* side of the lane that this process is: 0 or 1 */
+	uint8_t tx_side; /* side of the lane that belongs to this process: 0 or 1 */
 	uint8_t rx_side;
-	atomic_bool opened; /* another strand than the first: the peer has got SHM_STRAND */
+	atomic_bool opened; /* the peer has received SHM_STRAND; used by links of other strands than
+			       the first */
 	/* producer side */
 	struct uroce_lock tx_lock;
 	struct shm_ring *tx;
 	uint8_t *tx_data;
 	uint32_t tx_bytes; /* size of the ring, a power of two */
-	uint32_t tx_room;  /* for records; a first ring keeps a line for SHM_MOVE */
+	uint32_t tx_room;  /* bytes of the ring for records; a first ring reserves a line for
+			      SHM_MOVE */
 	uint32_t tx_head;  /* free running */
 	uint32_t tx_tail;  /* tail as last read */
 	uint32_t tx_lap;   /* tx_head at the beginning of this lap */
 	uint32_t tx_open;  /* bytes of the ring in use now */
 	uint32_t tx_span;  /* bytes that may be in use */
 	uint32_t tx_known; /* bytes that were in use: their pages exist */
-	bool tx_short;	   /* tx_open bytes were too few */
+	bool tx_short;	   /* tx_open bytes were not enough */
 	uint16_t tx_blind; /* copies until the next timed one */
 	bool tx_far;	   /* the last timed copy was slow */
 	/* copies bypass the caches, because the consumer's processor is far away */
@@ -333,12 +346,12 @@ struct shm_link {
 	/* consumer side, under the strand's lock */
 	struct shm_ring *rx;
 	uint8_t *rx_data;
-	uint32_t rx_bytes;    /* 0: the peer does not send by it yet */
+	uint32_t rx_bytes;    /* 0: the peer does not send by this link yet */
 	uint32_t rx_head;     /* position of the next record to read, free running */
 	uint64_t rx_stamp;    /* stamp of the next record to read */
-	uint64_t rx_rest;     /* ns: pollers skip the link until this time; 0: they do not */
+	uint64_t rx_rest;     /* ns: pollers skip the link until this time; 0: no skipping */
 	uint64_t rx_answered; /* tx_stamp when records were last taken */
-	uint64_t rx_took;     /* ns: time of that, if it was a stream */
+	uint64_t rx_took;     /* ns: time at which records were last taken, if they were a stream */
 	int rx_streams;	      /* measure of one-sided traffic: stream_took() */
 };
 
@@ -346,16 +359,16 @@ struct shm_peer {
 	LIST_ENTRY(shm_peer) entry;
 	struct uroce_shm *shm;
 	uint16_t slot;
-	bool has_more;	 /* by_slot has it at further slots, too */
-	bool self;	 /* this process: its own ring, no connection */
-	bool udp_only;	 /* one of the two sends packets by the network path only */
+	bool has_more;	 /* by_slot has this peer at further slots, too */
+	bool self;	 /* this process is its own peer: it has a ring and no connection */
+	bool udp_only;	 /* one of the two processes sends packets by the network path only */
 	bool fenced;	 /* each process fences for the other before it sleeps */
 	uint32_t wishes; /* of the peer: enum hello_wish */
 	atomic_bool dead;
 	atomic_bool ready; /* the handshake is known to be complete */
-	bool handed;	   /* a packet was forwarded to it; under the tx_lock of its first link */
-	bool named;	   /* a former peer: an address vector names it; see shm_former.c */
-	atomic_int reads;  /* whether this process can read its memory: enum shm_reads */
+	bool handed; /* a packet was forwarded to this peer; under the tx_lock of its first link */
+	bool named;  /* a former peer that an address vector names; see shm_former.c */
+	atomic_int reads; /* whether this process can read the peer's memory: enum shm_reads */
 	pid_t pid;
 	uint64_t probe; /* address of its board's probe in its memory, as it claims */
 	int conn;	/* connection; readable at EOF: the peer died */
@@ -363,8 +376,9 @@ struct shm_peer {
 	int bell;	/* eventfd of the peer */
 	struct shm_lane *lane;
 	_Atomic(struct shm_lane *) wide; /* the whole lane, mapped when first needed */
-	uint32_t ring_bytes;		 /* of each of its wide rings, a power of two */
-	const struct shm_front *front;	 /* of the peer, the only process that can write there */
+	uint32_t ring_bytes;		 /* bytes of each of its wide rings, a power of two */
+	/* first page of the peer's board, which only the peer can write to */
+	const struct shm_front *front;
 	_Atomic(const struct shm_board *) board; /* the whole board, mapped when first needed */
 	struct shm_uses *uses;			 /* copies of this process, by keys of the peer */
 	struct shm_uses *used;			 /* copies of the peer, by keys of this process */
@@ -383,7 +397,10 @@ enum shm_reads {
 LIST_HEAD(shm_peer_list, shm_peer);
 LIST_HEAD(shm_link_list, shm_link);
 
-/* The attempts to make the process of a slot a peer. All but refused is under uroce_shm.lock. */
+/*
+ * The attempts to make the process of a slot a peer. All members except refused are under
+ * uroce_shm.lock.
+ */
 struct shm_call {
 	uint16_t slot;
 	int conn;      /* connection to its listener, which has to answer; -1: no attempt */
@@ -396,19 +413,20 @@ struct shm_call {
 	unsigned int waiters; /* threads that wait for the end of an attempt */
 	unsigned int ended;   /* attempts that have ended */
 	int result;	      /* result of the last attempt */
-	atomic_int refused;   /* pid + 1 of a process that refused or was refused; 0: none */
+	atomic_int refused;   /* pid + 1 of a process with which a refusal was exchanged; 0: none */
 	atomic_uint wish;     /* SHM_ASKED, SHM_AHEAD */
 };
 
 enum {
 	SHM_ASKED = 1, /* a thread wanted the peer */
-	SHM_AHEAD = 2, /* it was called before a thread wanted it */
+	SHM_AHEAD = 2, /* called before a thread wanted it */
 };
 
 struct uroce_shm {
 	struct uroce_path path;
 	struct path_host *host;
-	int listeners[UROCE_BLOCKS]; /* listeners of our slots by uroce_slot_place(); -1: none */
+	int listeners[UROCE_BLOCKS]; /* listeners of this process's slots, indexed by
+					uroce_slot_place(); -1: none */
 	int bell;		     /* eventfd of this process */
 	int board_fd;
 	bool fences;		 /* this process can fence for its peers: fence.h */
@@ -418,10 +436,10 @@ struct uroce_shm {
 	struct shm_segments *segments; /* segments of this process, once there is one */
 	pthread_mutex_t maps_lock;     /* mappings of segments of peers */
 	int depth;		       /* nesting depth of the PID namespace; 0: unknown */
-	int looked_at;		       /* pidfd of the process to examine */
-	int look;		       /* its fdinfo file in /proc; -1: none */
+	int looked_at;		       /* pidfd of the process whose fdinfo file is read */
+	int look;		       /* descriptor of the fdinfo file in /proc; -1: none */
 	uid_t uid;		       /* effective user when this process opened the path */
-	bool uid_many;		       /* other users may have the same number */
+	bool uid_many;		       /* several users may have the same uid here */
 	pthread_mutex_t lock;	       /* protects calls and gone */
 	pthread_cond_t changed;	       /* signalled at the end of a call or of a handshake */
 	uint64_t patience;	       /* ns: time to wait for an answer */
@@ -431,8 +449,10 @@ struct uroce_shm {
 	int silent[SHM_SILENT];
 	unsigned int silent_count;
 	struct shm_peer_list peers; /* changed under all strands */
-	/* The links that a pass of each strand polls. Changed under all strands; a link of another
-	 * strand than the first is added under its strand and the first. */
+	/*
+	 * The links that a pass of each strand polls. Change the array under all strands. To add a
+	 * link of another strand than the first, that strand and the first suffice.
+	 */
 	struct shm_link_list links[PATH_STRANDS];
 	atomic_uint peer_count; /* peers in that list */
 	atomic_uint asked;	/* calls that a thread has asked for */
@@ -440,7 +460,7 @@ struct uroce_shm {
 	/* former peers, which address vectors may still name; under lock */
 	struct shm_peer_list gone;
 	unsigned int gone_count; /* in that list; written under lock by the thread that watches */
-	unsigned int gone_kept;	 /* left there when some were freed last */
+	unsigned int gone_kept;	 /* former peers that were left after the last cleanup */
 	atomic_uint finders;	 /* threads between uroce_shm_find_begin() and _end() */
 	atomic_uint key_readers; /* threads that read the lanes of peers without a lock */
 	/* peers by slot; a further slot has an entry once its process is known */
@@ -451,7 +471,7 @@ struct uroce_shm {
 	uint64_t complete_next;
 	uint64_t complete_begun; /* ns: time of the last check */
 	bool complete;
-	bool complete_cheap; /* the check was short and may be repeated at once */
+	bool complete_cheap; /* the last check was short, so the next may follow at once */
 };
 
 /* --- shm_slot.c --- */
@@ -466,13 +486,16 @@ bool uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot);
 /* Return whether a process of another user has @slot: not of the user at the start of this
  * process. */
 bool uroce_shm_foreign(const struct uroce_shm *shm, uint16_t slot);
-/* Return whether every other process of this user is connected. Checked now and then. */
+/*
+ * Return whether every other process of this user is connected. The check runs only from time to
+ * time.
+ */
 bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
 /*
  * Wait for the turn of this process to take its slot and bind its sockets. Processes do so one
  * after the other, because the kernel numbers the sockets of an address in the order of bind() and
- * datagrams are steered by slot. Return: a descriptor to close when that is done; -errno: go on
- * without a turn.
+ * datagrams are steered by slot. Return: a descriptor that the caller closes when both are done;
+ * -errno: go on without a turn.
  */
 int uroce_shm_turn_take(void);
 
@@ -486,9 +509,9 @@ static inline int uroce_shm_listener(const struct uroce_shm *shm)
 
 /*
  * Return the peer that owns @slot; connect to it if necessary. Both ends of a QP must use the same
- * path, so there are two kinds of failure. After a failure that uroce_shm_agreed() accepts, the
- * other side knows of it too, and both use another path. After any other failure this side knows
- * nothing: the peer did not answer in time, or this process lacks a resource.
+ * path, so there are two kinds of failure. If uroce_shm_agreed() accepts the failure, the other
+ * side has the same result, and both use another path. Otherwise the result is open, because the
+ * peer did not answer in time or this process lacks a resource.
  *
  * Blocks: hold no lock, and do not call it in the thread that watches.
  */
@@ -508,8 +531,10 @@ void uroce_shm_called(struct uroce_shm *shm, struct shm_call *call);
 
 /* --- shm_guest.c --- */
 
-/* Accept connections. Return: 0; -EMFILE and the like: the connection has to wait, and the listener
- * stays readable. */
+/*
+ * Accept connections. Return: 0; -EMFILE or a similar error: the connection has to wait, and the
+ * listener stays readable.
+ */
 int uroce_shm_accept(struct uroce_shm *shm, int listener);
 /* Read the first message of an accepted connection. */
 void uroce_shm_guest(struct uroce_shm *shm, int conn);
@@ -530,11 +555,16 @@ static inline const struct shm_board *uroce_shm_board(struct shm_peer *peer)
 
 	return likely(board) ? board : uroce_shm_board_map(peer);
 }
-/* Return the whole board for one access. If this maps it, uroce_shm_board_return() unmaps it,
- * because boards of many peers need many page tables. Threads: any. */
+/*
+ * Return the whole board for one access. If this call maps the board, uroce_shm_board_return()
+ * unmaps it, because boards of many peers need many page tables. Threads: any.
+ */
 const struct shm_board *uroce_shm_board_borrow(struct shm_peer *peer);
 void uroce_shm_board_return(struct shm_peer *peer, const struct shm_board *board);
-/* Return whether the peer can read memory of this process, as far as it has tried. Threads: any. */
+/*
+ * Return whether the peer can read memory of this process, as far as the peer has tried. Threads:
+ * any.
+ */
 bool uroce_shm_readable(struct shm_peer *peer);
 /* Handle a readable connection of a peer: end of the handshake, GONE, or the peer's death. */
 void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer);
@@ -556,7 +586,7 @@ void uroce_shm_life_begin(struct uroce_shm *shm);
 void uroce_shm_life_end(struct uroce_shm *shm);
 /*
  * Return whether the owner of the board has neither ended nor started another program. If true, the
- * process number has been its own until now.
+ * process number has belonged to the owner until now.
  */
 static inline bool uroce_shm_lives(const struct shm_front *front)
 {
@@ -569,14 +599,17 @@ static inline bool uroce_shm_lives(const struct shm_front *front)
 /* --- shm_former.c --- */
 
 /*
- * Keep the structs of all peers that this thread finds in the table from here on, until
- * uroce_shm_find_end(). By then the address vector of a QP that uroce_qp_next() finds names the
- * peer. A thread that holds the lock of such a QP, or a strand, needs neither.
+ * Until uroce_shm_find_end(), keep the structs of all peers that this thread finds in the table.
+ * Before that call, the address vector of a QP that uroce_qp_next() finds must name the peer. A
+ * thread that holds the lock of such a QP, or a strand, needs neither call.
  */
 static inline void uroce_shm_find_begin(struct uroce_shm *shm)
 {
 	atomic_fetch_add(&shm->finders, 1);
-	/* The loads from the table that follow are weaker: not before this thread is counted. */
+	/*
+	 * The following loads from the table must not come before this thread is counted, and they
+	 * are weaker.
+	 */
 	atomic_thread_fence(memory_order_seq_cst);
 }
 
@@ -586,8 +619,8 @@ static inline void uroce_shm_find_end(struct uroce_shm *shm)
 }
 
 /*
- * Return whether there are enough former peers to free them now. If so, the thread that watches
- * calls uroce_shm_former_keep() for each peer that an address vector names, then
+ * Return whether the number of former peers makes a cleanup worthwhile. If so, the thread that
+ * watches calls uroce_shm_former_keep() for each peer that an address vector names, then
  * uroce_shm_former_free().
  */
 bool uroce_shm_former_many(struct uroce_shm *shm);
@@ -612,11 +645,11 @@ bool uroce_board_qp_loses(struct uroce_shm *shm, uint32_t qpn, uint32_t access);
 void uroce_board_qp_sends(struct uroce_shm *shm, uint32_t qpn, bool sends);
 /*
  * Wait until the process of @peer_qpn, to which @qpn is or was connected, has finished the copies
- * that the QP permitted: of operations on memory of this process, and of payloads by reference. No
- * lock held.
+ * that the QP permitted. These are operations on memory of this process and fetches of payloads by
+ * reference. Hold no lock.
  */
 void uroce_board_qp_wait(struct uroce_shm *shm, uint32_t qpn, uint32_t peer_qpn);
-/* Return whether the process of @slot makes such a copy now. */
+/* Return whether the process of @slot makes such a copy at the moment. */
 bool uroce_board_qp_used(struct uroce_shm *shm, uint32_t qpn, uint16_t slot);
 
 struct shm_region {
@@ -643,7 +676,8 @@ void uroce_board_key_place(struct uroce_shm *shm, uint32_t key, uint64_t segment
 
 /*
  * Allocate @size bytes of zeros at a multiple of @alignment, a power of two, that peers can map. If
- * that fails, for want of descriptors for instance, allocate memory that they cannot map. -ENOMEM.
+ * that fails, for example because descriptors are missing, allocate memory that peers cannot map.
+ * -ENOMEM: no memory at all.
  */
 int uroce_segment_alloc(struct uroce_shm *shm, size_t size, size_t alignment, void **ret_memory);
 void uroce_segment_free(struct uroce_shm *shm, void *memory, size_t size);
@@ -667,9 +701,9 @@ struct uroce_mapped {
 	uint8_t *bytes;
 };
 /*
- * Map memory by a descriptor of uroce_segment_open() in another process, and check everything about
- * it. @fixed: the memory must be sealed against shrinking, because its reader survives no fault.
- * -EPROTO: it is not memory, or not long enough.
+ * Check and map a descriptor that came from uroce_segment_open() in another process. @fixed: the
+ * memory must be sealed against shrinking, because its reader cannot handle faults. -EPROTO: the
+ * descriptor is not memory, or the memory is too short.
  */
 int uroce_segment_map(int fd, uint64_t place, uint64_t length, bool fixed,
 		      struct uroce_mapped *ret);
@@ -695,15 +729,19 @@ int uroce_map_rdma(struct shm_peer *peer, const struct shm_place *at,
 /* --- path_shm.c --- */
 extern const struct uroce_path_ops uroce_shm_ops;
 
-/* Receive up to @budget packets from each peer by @strand, which is held. @now: 0: called by a
- * poller, which will poll again. Return: number of packets. */
+/*
+ * Receive up to @budget packets from each peer by @strand, which is held. @now: time in ns; 0: the
+ * caller is a poller, which will poll again. Return: number of packets.
+ */
 unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned int budget,
 			    uint64_t now);
 
 /* Receive one record of a link, whose strand is held. Return: false if there is none. */
 bool uroce_shm_poll_link(struct shm_link *link, uint64_t now);
-/* Return whether any ring holds a record: the last check before the thread sleeps. Under all
- * strands. */
+/*
+ * Return whether any ring has a record. The thread checks this last before it sleeps. Under all
+ * strands.
+ */
 bool uroce_shm_pending(struct uroce_shm *shm);
 /* Return whether a peer relies on a fence of this process before it sleeps. Under a strand. */
 bool uroce_shm_fences_for_peers(struct uroce_shm *shm);

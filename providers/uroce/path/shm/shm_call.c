@@ -31,7 +31,10 @@ bool shm_is_own_lack(int r)
 	return r == -EMFILE || r == -ENFILE || r == -EACCES || r == -EIO;
 }
 
-/* Keep a refusal by either process while both live, because a QP may have chosen its path by it. */
+/*
+ * Keep a refusal by either process while both live, because a QP may have chosen its path
+ * accordingly.
+ */
 static void refusal_keep(struct shm_call *call, pid_t pid)
 {
 	atomic_store_explicit(&call->refused, pid + 1, memory_order_relaxed);
@@ -89,7 +92,10 @@ void shm_call_end(struct uroce_shm *shm, uint16_t slot, int r)
 		shm_call_wish_end(shm, slot);
 	call->result = r;
 	call->ended++;
-	/* Hundreds of attempts may end while a thread waits for one. */
+	/*
+	 * Wake the waiters only if there are any: hundreds of attempts may end while a thread waits
+	 * for one.
+	 */
 	if (call->waiters)
 		pthread_cond_broadcast(&shm->changed);
 }
@@ -192,8 +198,10 @@ static int welcomed(struct shm_call *call, const struct hello *hello, int fds[HE
 	return shm_life_watch(peer, call->conn);
 }
 
-/* Complete the handshake: the peer owns the connection now. The other side waits for the last word,
- * this side does not. */
+/*
+ * Complete the handshake: the peer owns the connection now. This side does not wait for the last
+ * word. The other side does.
+ */
 static int call_complete(struct uroce_shm *shm, struct shm_call *call)
 {
 	struct shm_peer *peer = take_ptr(&call->peer);
@@ -235,8 +243,10 @@ static int call_referred(struct uroce_shm *shm, const struct shm_call *call, uin
 	return 0;
 }
 
-/* Handle HELLO from the process that got ASK: the connection belongs to the peer then. The last
- * word of that process ends the attempt. */
+/*
+ * Handle HELLO from the process that got ASK. The peer then owns the connection. The last word of
+ * that process ends the attempt.
+ */
 static int call_returned(struct uroce_shm *shm, struct shm_call *call, const struct hello *hello,
 			 int fds[HELLO_FDS], int count)
 {
@@ -288,7 +298,7 @@ void uroce_shm_called(struct uroce_shm *shm, struct shm_call *call)
 
 /* --- beginning an attempt --- */
 
-/* Begin an attempt by the connection on which ASK came. */
+/* Begin an attempt by the connection on which ASK arrived. */
 static void call_back(struct uroce_shm *shm, struct shm_call *call, int guest, pid_t pid,
 		      int *process)
 {
@@ -305,11 +315,11 @@ static void call_back(struct uroce_shm *shm, struct shm_call *call, int guest, p
 
 void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int guest, pid_t pid, int *process)
 {
-	/* not NULL, because shm_call_admit() has allocated it */
+	/* not NULL: shm_call_admit() has allocated it */
 	struct shm_call *call = shm_call_of(shm, slot);
 
 	pthread_mutex_lock(&shm->lock);
-	/* From an earlier attempt, which the other process has given up. */
+	/* A connection of an earlier attempt, which the other process has given up. */
 	shm_fd_forget(&call->guest);
 	if (!shm_peer_lookup(shm, slot) && call->conn < 0) {
 		call_back(shm, call, guest, pid, process);

@@ -8,7 +8,8 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 
 enum {
-	FORMER_LEAST = 16, /* fewer are not worth a walk over all QPs */
+	FORMER_LEAST =
+		16, /* minimum number of former peers that makes a walk over all QPs worthwhile */
 };
 
 void shm_former_add(struct uroce_shm *shm, struct shm_peer *peer)
@@ -26,8 +27,10 @@ bool uroce_shm_former_many(struct uroce_shm *shm)
 
 	if (likely(shm->gone_count < FORMER_LEAST + 2 * shm->gone_kept))
 		return false;
-	/* seq_cst: a thread that finds peers from here on finds none of these, which have left the
-	 * table. */
+	/*
+	 * seq_cst: these peers have left the table, so a thread that searches it from here on finds
+	 * none of them.
+	 */
 	if (atomic_load(&shm->finders))
 		return false;
 	LIST_FOREACH(peer, &shm->gone, entry)

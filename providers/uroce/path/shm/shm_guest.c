@@ -12,7 +12,7 @@
 #include "providers/uroce/path/shm/shm_ptracer.h"
 
 enum {
-	GUESTS = 32, /* connections accepted in one call */
+	GUESTS = 32, /* limit of accepted connections in one call */
 };
 
 static void guest_close(struct uroce_shm *shm, int conn, int r)
@@ -83,7 +83,7 @@ static int slot_check(struct uroce_shm *shm, uint16_t slot, pid_t pid)
 	return -EEXIST;
 }
 
-/* Attach a peer and send WELCOME, by which this side has the peer. */
+/* Attach a peer and send WELCOME. This side has the peer from then on. */
 static int peer_welcome(struct uroce_shm *shm, struct shm_peer *peer, int fds[HELLO_FDS], int conn)
 {
 	int back[] = { shm->board_fd, shm->bell };
@@ -195,12 +195,12 @@ void uroce_shm_guest(struct uroce_shm *shm, int conn)
 		guest_close(shm, conn, r);
 }
 
-/* Handle a new connection. Mostly its message has arrived before accept(). */
+/* Handle a new connection. Usually its message has arrived before accept(). */
 static int guest_come(struct uroce_shm *shm, int conn)
 {
 	int r = shm_peer_user(shm, conn);
 
-	/* A process of another user learns this from the kernel and gets no message. */
+	/* A process of another user gets no message, because it learns the same from the kernel. */
 	if (!r)
 		r = guest_message(shm, conn);
 	return r == -EAGAIN ? silent_wait(shm, conn) : r;

@@ -28,7 +28,7 @@ int shm_hello_send(int conn, const struct hello *hello, const int *fds, int nfds
 	}
 	if (sendmsg(conn, &msg, MSG_NOSIGNAL) == sizeof(*hello))
 		return 0;
-	return errno == EAGAIN ? -ENOBUFS : -errno; /* EAGAIN is left to receiving */
+	return errno == EAGAIN ? -ENOBUFS : -errno; /* the receiving code handles EAGAIN */
 }
 
 void shm_fds_close(int fds[HELLO_FDS])
@@ -40,7 +40,7 @@ void shm_fds_close(int fds[HELLO_FDS])
 	}
 }
 
-/* Check a message. One of another version may be longer or shorter. */
+/* Check a message. A message of another version may be longer or shorter. */
 static int hello_check(const struct hello *hello, ssize_t length)
 {
 	if (length < (ssize_t)offsetof(struct hello, to) || hello->magic != SHM_MAGIC)

@@ -6,15 +6,15 @@
 #include "providers/uroce/path/shm/shm.h"
 
 /*
- * The handshake. Of two processes the one with the lower slot connects to the listener of the other
- * one. It sends HELLO (with lane, board and bell), and the other answers WELCOME (with board and
- * bell). Then the first one puts the last word, DONE, into the lane. It also sends DONE as a
- * message if the other process waits for it.
+ * The handshake. The process with the lower slot connects to the listener of the other process. It
+ * sends HELLO (with lane, board and bell), and the other process answers WELCOME (with board and
+ * bell). Then the connecting process puts the last word, DONE, into the lane. It also sends DONE as
+ * a message if the other process waits for it.
  *
  * A process with the higher slot that wants the peer first connects to the listener of the lower
- * slot and sends ASK. HELLO comes by the same connection. If the lower one has already called, it
- * closes the connection of ASK when that attempt is over, successful or not. If the asking process
- * has no peer by then, it asks again.
+ * slot and sends ASK. HELLO then arrives on the same connection. If the process with the lower slot
+ * has already begun an attempt, it closes the connection of ASK at the end of that attempt. If the
+ * asking process has no peer by then, it asks again.
  *
  * The listener of a further slot takes no part in this. It answers REFERRED, which names the first
  * slot.
@@ -38,8 +38,8 @@ enum hello_type {
 };
 
 enum hello_wish {
-	HELLO_UDP_ONLY = 1, /* it accepts forwarded packets only: UROCE_PATH */
-	HELLO_FENCES = 2,   /* it fences for its peers, too, before it sleeps: fence.h */
+	HELLO_UDP_ONLY = 1, /* the sender accepts only forwarded packets: UROCE_PATH */
+	HELLO_FENCES = 2,   /* the sender also fences for its peers before it sleeps: fence.h */
 };
 
 /* The first four members and the names of slots are the same in all versions. */
@@ -51,8 +51,12 @@ struct hello {
 	uint32_t to;	 /* slot of the listener; 0 in an answer */
 	uint32_t wishes; /* enum hello_wish */
 	int32_t pid;
-	uint64_t probe; /* address of the board's probe in the sender */
+	uint32_t reserved; /* 0 */
+	uint64_t probe;	   /* address of the board's probe in the sender */
 };
+
+static_assert(sizeof(struct hello) == 8 * sizeof(uint32_t) + sizeof(uint64_t),
+	      "padding would show bytes of the sender's stack to the peer");
 
 enum {
 	HELLO_LANE,
@@ -70,8 +74,9 @@ int shm_slot_claim(struct uroce_shm *shm);
 int shm_slot_connect(uint16_t slot);
 struct shm_listing;
 /*
- * Return the first slot of @listing from @slot on whose process is neither this one nor a peer;
- * UROCE_FIRST_SLOTS: there is none. *@ret_conn: a connection to it, or -errno.
+ * Search @listing from @slot on for a process that is neither this process nor a peer, and return
+ * its first slot. UROCE_FIRST_SLOTS: there is no such process. *@ret_conn: a connection to it, or
+ * -errno.
  */
 unsigned int shm_slot_next(struct uroce_shm *shm, const struct shm_listing *listing,
 			   unsigned int slot, int *ret_conn);
@@ -87,7 +92,7 @@ struct shm_listing {
 	uint64_t slots[SHM_SLOTS / 64];
 };
 
-/* Ask the kernel. If it does not answer, list all slots. */
+/* List the slots by a request to the kernel. If the kernel does not answer, list all slots. */
 void shm_listing_get(const struct uroce_shm *shm, struct shm_listing *ret);
 bool shm_listing_has(const struct shm_listing *listing, unsigned int slot);
 
@@ -100,12 +105,17 @@ bool shm_listing_has(const struct shm_listing *listing, unsigned int slot);
  * otherwise -1.
  */
 int shm_peer_admit(const struct uroce_shm *shm, int conn, pid_t *ret_pid, int *ret_process);
-/* Check only the user of the other side: -EPERM if it is another user. The other process finds the
- * same without a message. */
+/*
+ * Check only the user of the other side: -EPERM if it is another user. The other process gets the
+ * same result without a message.
+ */
 int shm_peer_user(const struct uroce_shm *shm, int conn);
 struct ucred;
 int shm_peer_credentials(int conn, struct ucred *ret);
-/* Collect the facts about this process, and open the descriptors for questions about others. */
+/*
+ * Collect the facts about this process, and open the descriptors that answer questions about other
+ * processes.
+ */
 int shm_trust_init(struct uroce_shm *shm);
 /* Async-signal-safe. */
 void shm_trust_end(struct uroce_shm *shm);
@@ -121,11 +131,14 @@ int shm_process_open(int conn, pid_t pid);
 int shm_life_watch(struct shm_peer *peer, int conn);
 /*
  * Return whether the process of a peer from the table lives. The thread that watches may not know
- * yet that it has ended, while another process has taken its slot. The caller keeps the peer.
+ * yet that the process has ended and another process has taken its slot. The caller prevents the
+ * peer from being freed.
  */
 bool shm_life_lasts(struct shm_peer *peer);
-/* Return whether this process can read the peer's memory and it belongs to the peer. Tried at the
- * first use. The caller keeps the peer. */
+/*
+ * Return whether this process can read the peer's memory and it belongs to the peer. Tried at the
+ * first use. The caller prevents the peer from being freed.
+ */
 bool shm_life_reads(struct shm_peer *peer);
 
 /* --- shm_hello.c --- */
@@ -135,8 +148,8 @@ void shm_hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello
 int shm_hello_send(int conn, const struct hello *hello, const int *fds, int nfds);
 /*
  * Return: number of descriptors received (in @fds, owned by the caller), or -errno. -ECONNRESET:
- * end of the connection; -EOPNOTSUPP: a message of another version; -EMFILE: no room for the
- * descriptors.
+ * end of the connection; -EOPNOTSUPP: a message of another version; -EMFILE: this process has no
+ * free descriptors.
  */
 int shm_hello_recv(int conn, struct hello *hello, int fds[HELLO_FDS]);
 void shm_fds_close(int fds[HELLO_FDS]);
@@ -145,7 +158,7 @@ void shm_fds_close(int fds[HELLO_FDS]);
 
 /*
  * Make a peer of the process @pid, which was admitted and sent HELLO on @conn. On success the peer
- * owns @conn. *@process is taken. Under shm->lock.
+ * owns @conn. The function takes *@process in any case. Under shm->lock.
  */
 int shm_guest_welcome(struct uroce_shm *shm, int conn, pid_t pid, int *process,
 		      const struct hello *hello, int fds[HELLO_FDS]);
@@ -155,8 +168,10 @@ int shm_guest_welcome(struct uroce_shm *shm, int conn, pid_t pid, int *process,
 /* Return the state of attempts for the slot, which lives until uroce_shm_close(). NULL: no
  * memory. */
 struct shm_call *shm_call_of(struct uroce_shm *shm, uint16_t slot);
-/* Return whether this process connects to @slot. Only the lower slot connects, because both
- * processes may want each other at the same moment. */
+/*
+ * Return whether this process connects to @slot. Only the lower slot connects, because both
+ * processes may try to connect at the same moment.
+ */
 bool shm_connects_first(const struct uroce_shm *shm, uint16_t slot);
 /* Check whether the process on the other side of @conn, which claims @slot, may be a peer and has
  * neither refused this process nor been refused: -EPERM. *@ret_process: see shm_peer_admit(). */
@@ -189,7 +204,10 @@ void shm_peer_free(struct shm_peer *peer);
 struct shm_peer *shm_peer_lookup(struct uroce_shm *shm, uint16_t slot);
 /* Return whether the handshake is complete. Reads the last word in the lane, too. Threads: any. */
 bool shm_peer_ready(struct shm_peer *peer);
-/* Return the same, and if not complete, request a DONE message. Under shm->lock. */
+/*
+ * Return whether the handshake is complete. If it is not, also request a DONE message. Under
+ * shm->lock.
+ */
 bool shm_peer_await(struct shm_peer *peer);
 /* Write the last word of the handshake. */
 void shm_peer_done(struct shm_peer *peer);
@@ -200,8 +218,10 @@ int shm_peer_lane(struct shm_peer *peer);
 /* Map the lane and the board that the other side sent. */
 int shm_peer_attach_lane(struct shm_peer *peer, int fd);
 int shm_peer_attach_board(struct shm_peer *peer, int fd);
-/* Add the peer to the table, in place of the former process of its slot. Progress sees it from here
- * on. Under shm->lock. */
+/*
+ * Add the peer to the table, in place of the former process of its slot. Progress passes read its
+ * rings from now on. Under shm->lock.
+ */
 int shm_peer_publish(struct uroce_shm *shm, struct shm_peer *peer);
 
 /* --- shm_former.c --- */
@@ -214,9 +234,14 @@ void shm_former_add(struct uroce_shm *shm, struct shm_peer *peer);
 /* Create memory that others can map, sealed against shrinking, and map its first @mapped bytes.
  * @own: no other mapping can ever write to it. Return: its descriptor. */
 int shm_shared_create(const char *name, size_t size, size_t mapped, bool own, void **ret_map);
-/* Map the first @mapped bytes of such memory, possibly of another process; or NULL. */
+/*
+ * Map the first @mapped bytes of such memory, which may belong to another process. Return NULL on
+ * failure.
+ */
 void *shm_shared_map(int fd, size_t mapped, int protection);
-/* Return its size; 0: it is not sealed against shrinking, so do not read it. */
+/*
+ * Return the size of the memory; 0: the memory is not sealed against shrinking, so do not read it.
+ */
 size_t shm_shared_size(int fd);
 
 /* --- shm_segment.c --- */
@@ -236,8 +261,8 @@ int shm_rdma(struct uroce_path *path, const struct uroce_av *av, const struct ur
 /* --- shm_use.c --- */
 
 /*
- * Announce a copy to or from memory of the peer: to the region of @key, permitted by QP @qpn, both
- * of the peer. Call it before checking the permission. NULL: too many copies are under way.
+ * Announce a copy to or from memory of the peer: the region of its key @key, by permission of its
+ * QP @qpn. Call it before checking the permission. NULL: too many copies are under way.
  */
 atomic_uint *shm_use_begin(struct shm_peer *peer, unsigned int strand, uint32_t key, uint32_t qpn);
 static inline void shm_use_end(atomic_uint *use)
@@ -258,11 +283,16 @@ struct shm_reference {
 	struct shm_piece pieces[UROCE_MAX_SGE];
 };
 
-/* Return the size of the part of a record behind its header, and write that part: the payload of
- * @tx, which leaves by @link. */
+/*
+ * Return the size of the part of a record behind its header, or write that part. The part is the
+ * payload of @tx, which leaves by @link.
+ */
 uint32_t shm_reference_size(const struct uroce_tx *tx);
 void shm_reference_write(struct shm_link *link, const struct uroce_tx *tx, uint8_t *to);
-/* Read that part of a record. *@ret_length: bytes of the payload. Return: whether it is valid. */
+/*
+ * Read the part of a record behind its header. *@ret_length: bytes of the payload. Return: whether
+ * the part is valid.
+ */
 bool shm_reference_read(struct shm_reference *ref, struct shm_link *link, const uint8_t *data,
 			uint32_t size, uint32_t *ret_length);
 int shm_fetch(struct uroce_path *path, const struct uroce_payload *payload, uint32_t offset,
@@ -272,7 +302,7 @@ int shm_fetch(struct uroce_path *path, const struct uroce_payload *payload, uint
 
 /* Unmap the segments that the peer's board no longer shows. */
 void shm_maps_sweep(struct shm_peer *peer);
-/* Unmap all segments. No thread uses them any more. */
+/* Unmap all segments. The caller knows that no thread uses them any more. */
 void shm_maps_free(struct shm_peer *peer);
 
 /* Set *@fd to -1, then close the descriptor, because a forked child must not use it. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Whether a peer lives. A child that was forked without exec has all descriptors of its parent, so
- * a connection may stay open after its owner has died. The kernel also gives the number of a dead
- * process to another one.
+ * a connection may stay open after its owner has died. The kernel may also give the number of a
+ * dead process to a new process.
  *
  * Therefore a pidfd watches the peer's process. A thread that copies to or from its memory also
  * checks the board, which has a robust mutex: the kernel marks it at the end of the process, before
@@ -28,7 +28,7 @@ int shm_life_init(struct shm_front *front)
 	int r;
 
 	if (getrandom(front->probe, sizeof(front->probe), 0) != sizeof(front->probe))
-		return -errno;
+		return uroce_call_failed("getrandom");
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
@@ -47,8 +47,10 @@ void uroce_shm_life_end(struct uroce_shm *shm)
 	pthread_mutex_unlock(&shm->board->front.life.lock);
 }
 
-/* Some pidfd was opened by process number, because the kernel does not give one by the
- * connection. */
+/*
+ * Set if a pidfd was opened by process number, because the kernel does not provide one for a
+ * connection.
+ */
 static atomic_bool by_number;
 
 int shm_process_open(int conn, pid_t pid)

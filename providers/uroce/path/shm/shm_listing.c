@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Which slots have a process: one request to the kernel, which lists the listening sockets. Trying
- * each name takes a thousand system calls and is left to systems that do not answer.
+ * Which slots have a process: one request to the kernel, which lists the listening sockets. If the
+ * kernel does not answer, each name is tried, which takes a thousand system calls.
  */
 #include <linux/netlink.h>
 #include <linux/sock_diag.h>
@@ -16,7 +16,7 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 
 enum {
-	PIECE = 16384, /* bytes of a piece of the answer, which may have many */
+	PIECE = 16384, /* bytes of one piece of the answer, which may consist of many */
 	WORD_BITS = 64,
 };
 
@@ -79,7 +79,7 @@ static int piece_take(const void *piece, int length, struct shm_listing *listing
 	for (; NLMSG_OK(header, length); header = NLMSG_NEXT(header, length)) {
 		if (header->nlmsg_type == NLMSG_DONE)
 			return 0;
-		/* for instance without the module unix_diag */
+		/* for example, the module unix_diag is missing */
 		if (header->nlmsg_type == NLMSG_ERROR)
 			return -EOPNOTSUPP;
 		if (header->nlmsg_type == SOCK_DIAG_BY_FAMILY)

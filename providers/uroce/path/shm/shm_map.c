@@ -42,7 +42,10 @@ static void map_drop(struct shm_map *map)
 
 	if (!atomic_load_explicit(&map->id, memory_order_relaxed))
 		return;
-	/* Pairs with map_enter(): the user sees the segment gone, or this thread sees its count. */
+	/*
+	 * Pairs with map_enter(): the user sees that the segment is gone, or this thread sees the
+	 * user's count.
+	 */
 	atomic_store_explicit(&map->id, 0, memory_order_seq_cst);
 	while (atomic_load_explicit(&map->users, memory_order_seq_cst))
 		uroce_spin(&spins);
@@ -54,7 +57,8 @@ static void map_drop(struct shm_map *map)
 
 static void sweep(struct shm_peer *peer, struct shm_maps *maps)
 {
-	const struct shm_board *board = uroce_shm_board(peer); /* mapped: a key on it was read */
+	const struct shm_board *board =
+		uroce_shm_board(peer); /* already mapped, because a key on it was read */
 
 	for (int i = 0; i < SHM_SEGMENTS; i++) {
 		const struct shm_segment *entry = &board->segments[i];
@@ -94,7 +98,7 @@ static int file_map(const struct shm_peer *peer, const struct shm_segment *entry
 	return map->memory == MAP_FAILED ? -ENOMEM : 0;
 }
 
-/* An identifier means something in one IPC namespace only. */
+/* Return whether both processes use one IPC namespace. An identifier is valid in only one. */
 static bool same_ipc(pid_t pid)
 {
 	struct stat own, other;
@@ -116,7 +120,9 @@ static int sysv_map(const struct shm_peer *peer, const struct shm_segment *entry
 	map->memory = shmat(id, NULL, 0);
 	if (map->memory == (void *)-1)
 		return -ENODATA;
-	/* The owner of the attached segment: its identifier is not used again from here on. */
+	/*
+	 * This process has attached the segment, so its identifier cannot be reused from here on.
+	 */
 	if (shmctl(id, IPC_STAT, &ds) || ds.shm_perm.uid != peer->shm->uid) {
 		shmdt(map->memory);
 		return -ENODATA;
@@ -126,7 +132,7 @@ static int sysv_map(const struct shm_peer *peer, const struct shm_segment *entry
 	return 0;
 }
 
-/* Map a segment up to byte @end at least. -ESTALE: it is gone. */
+/* Map a segment at least up to byte @end. -ESTALE: the segment is gone. */
 static int map_make(struct shm_peer *peer, struct shm_map *map, uint64_t id, uint64_t end)
 {
 	const struct shm_segment *entry = &uroce_shm_board(peer)->segments[id % SHM_SEGMENTS];
@@ -159,13 +165,13 @@ static struct shm_maps *maps_get(struct shm_peer *peer)
 	if (!maps)
 		return NULL;
 	memset(maps, 0, sizeof(*maps));
-	/* From here on the owner sends GONE when a segment goes. */
+	/* From here on the owner sends GONE when it removes a segment. */
 	atomic_store_explicit(&peer->uses->maps, 1, memory_order_relaxed);
 	atomic_store_explicit(&peer->maps, maps, memory_order_release);
 	return maps;
 }
 
-/* Map a segment for the bytes up to @end. A file may have grown since it was mapped. */
+/* Map a segment at least up to @end. A file may have grown since it was mapped. */
 static int map_want(struct shm_peer *peer, uint64_t id, uint64_t end)
 {
 	struct uroce_shm *shm = peer->shm;
@@ -254,8 +260,10 @@ static int pieces_copy(uint8_t *there, const struct uroce_rdma *rdma)
 	return 0;
 }
 
-/* Perform an atomic operation and copy the previous value to the pieces. If their memory is not
- * accessible, the operation is done all the same, as it is by packets. */
+/*
+ * Perform an atomic operation and copy the previous value to the pieces. If the memory of the
+ * pieces is not accessible, the operation has still been executed, as with packets.
+ */
 static int word_change(uint8_t *there, const struct uroce_rdma *rdma)
 {
 	uint64_t orig;

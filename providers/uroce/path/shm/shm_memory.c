@@ -10,9 +10,9 @@
 
 enum {
 	SAMPLE = 32768, /* bytes */
-	ROUNDS = 5,	/* the best counts, because a thread may lose its processor */
-	SLOW_RATE = 1,	/* bytes a ns: a kernel that copies faster is fast enough */
-	SLOW_RATIO = 4, /* times the duration of the process's copy */
+	ROUNDS = 5,	/* the shortest time counts, because a thread may lose its processor */
+	SLOW_RATE = 1,	/* bytes per ns: the kernel's copies are fast enough at this rate */
+	SLOW_RATIO = 4, /* factor to the duration of the process's own copies */
 };
 
 bool shm_memory_readable(pid_t pid, uint64_t probe, const uint8_t *token)
@@ -39,7 +39,8 @@ static uint64_t copy_time(int (*copy)(void *to, const void *from, size_t length)
 		uint64_t start = uroce_now();
 
 		if (copy(memory, memory + SAMPLE, SAMPLE) < 0)
-			return 0; /* forbidden: this way of copying will not be used */
+			return 0; /* the kernel forbids this way of copying, so it will not be used
+				   */
 		best = min_of(best, uroce_now() - start);
 	}
 	return best;
@@ -71,7 +72,7 @@ bool shm_memory_slow(void)
 		FAST,
 		SLOW
 	};
-	static atomic_int known = UNKNOWN; /* two threads may both measure: the results agree */
+	static atomic_int known = UNKNOWN; /* two threads may both measure, with the same result */
 	int state = atomic_load_explicit(&known, memory_order_relaxed);
 
 	if (state == UNKNOWN) {

@@ -7,8 +7,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Return whether this process can read the memory of @pid, and it has the SHM_LINE bytes of @token
- * at @probe. */
+/*
+ * Return whether this process can read the memory of @pid, and the SHM_LINE bytes at @probe there
+ * equal @token.
+ */
 bool shm_memory_readable(pid_t pid, uint64_t probe, const uint8_t *token);
 
 /*
@@ -17,7 +19,7 @@ bool shm_memory_readable(pid_t pid, uint64_t probe, const uint8_t *token);
  * loop over bytes. The first call measures, which takes some tens of microseconds.
  */
 bool shm_memory_slow(void);
-/* Decide the same from two measured times to copy @bytes: @kernel and @own are in ns. */
+/* Decide the same from two measured times to copy @bytes. @kernel, @own: ns. */
 bool shm_memory_judge(uint64_t kernel, uint64_t own, uint32_t bytes);
 
 #endif

@@ -82,7 +82,7 @@ static int descriptor_copy(int number, const struct uroce_mapping *mapping)
 	    (fcntl(number, F_GETFL) & O_ACCMODE) != O_RDWR)
 		return -ENODATA;
 	fd = fcntl(number, F_DUPFD_CLOEXEC, 0);
-	/* Another thread may have put another file there. */
+	/* Another thread may have put another file at this number. */
 	if (fd >= 0 && !shm_object_file_is(fd, mapping->device, mapping->inode)) {
 		close(fd);
 		return -ENODATA;

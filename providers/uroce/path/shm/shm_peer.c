@@ -30,8 +30,10 @@ struct shm_peer *shm_peer_new(struct uroce_shm *shm, uint16_t slot)
 	return peer;
 }
 
-/* Set *fd to -1 before close(). Otherwise a child forked in between would close a number that may
- * belong to another file. */
+/*
+ * Set *fd to -1 before close(). Otherwise a child that is forked in between would close a number
+ * that may already belong to another file.
+ */
 void shm_fd_forget(int *fd)
 {
 	int old = *fd;
@@ -41,9 +43,11 @@ void shm_fd_forget(int *fd)
 		close(old);
 }
 
-/* Return the bytes of the lane to map at first. A page suffices for lane and board, because the
- * whole can be mapped when needed. Map all of the own lane, and all if memory cannot be mapped
- * again. */
+/*
+ * Return how many bytes of the lane to map at first. One page suffices for lane and board, because
+ * the rest can be mapped when it is needed. Map all of this process's own lane, and map all if
+ * memory cannot be mapped again.
+ */
 static size_t lane_mapped(const struct shm_peer *peer)
 {
 	bool page = !peer->self && uroce_maps_again();
@@ -93,7 +97,7 @@ void shm_peer_free(struct shm_peer *peer)
 	free(peer);
 }
 
-/* Set the seeds of a new lane. It is all zeros, and no stamp is zero. */
+/* Set the seeds of a new lane. Seeds are never 0, because the memory of the lane is all zeros. */
 static int lane_seed(struct shm_lane *lane)
 {
 	uint64_t seeds[ARRAY_SIZE(lane->ring)];
@@ -108,7 +112,7 @@ static int lane_seed(struct shm_lane *lane)
 	return 0;
 }
 
-/* Return the bytes of a ring to a new peer, which depend on the number of peers. */
+/* Return the ring size for a new peer, which depends on the number of peers. */
 static uint32_t peer_span(const struct uroce_shm *shm)
 {
 	return shm->peer_count < SHM_WIDE ? SHM_RING_BYTES : SHM_SPAN;
@@ -257,7 +261,7 @@ static int own_lane(size_t size, struct shm_lane **ret_lane)
 		return -ENOMEM;
 	if (lane_seed(lane) < 0) {
 		munmap(lane, size);
-		return -EIO; /* whatever the cause: another path would not help */
+		return -EIO; /* for any cause: another path would not help */
 	}
 	*ret_lane = lane;
 	return 0;
@@ -292,7 +296,7 @@ int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	uroce_shm_tx_widen(&peer->link);
 	uroce_shm_rx_widen(&peer->link);
 	peer->probe = (uintptr_t)peer->front->probe;
-	shm_peer_publish(shm, peer); /* cannot fail: there is no descriptor to watch */
+	shm_peer_publish(shm, peer); /* cannot fail, because there is no descriptor to watch */
 	*ret_peer = peer;
 	return 0;
 }
@@ -309,8 +313,10 @@ static unsigned int last_word(struct shm_peer *peer, bool waits)
 	/* Pairs with uroce_board_wait(). */
 	atomic_fetch_add(&shm->key_readers, 1);
 	if (atomic_load(&shm->by_slot[peer->slot]) == peer) {
-		/* Pairs with shm_peer_done(): either that sees the request, or this thread sees the
-		 * word. */
+		/*
+		 * Pairs with shm_peer_done(): either the other side sees the request, or this
+		 * thread sees the word.
+		 */
 		if (waits)
 			atomic_store(&peer->lane->last.waits, 1);
 		word = atomic_load(&peer->lane->last.word);
@@ -384,9 +390,11 @@ static void slots_leave(struct uroce_shm *shm, struct shm_peer *peer)
 		slot_leave(shm, slot, peer);
 }
 
-/* Read the packets that a dead peer has sent, at most as many as its rings hold, because a child of
- * it may write there for ever. A link that these packets open is among those that follow. Under all
- * strands. */
+/*
+ * Read the packets that a dead peer has sent, at most as many as its rings hold, because its child
+ * may write there for ever. If a packet opens a link, the loop reaches that link later. Under all
+ * strands.
+ */
 static void links_end(struct shm_peer *peer)
 {
 	for (unsigned int i = 0; i < PATH_STRANDS; i++) {
@@ -416,7 +424,7 @@ static void peer_gone(struct shm_peer *peer)
 	slots_leave(shm, peer);
 	LIST_REMOVE(peer, entry);
 	shm->peer_count--;
-	/* A sender holds the lock of its QP and first checks whether the peer is dead. */
+	/* Any sender holds the lock of its QP and checks first whether the peer is dead. */
 	host->events->peer_gone(host, &shm->path, peer, peer->slot);
 	path_host_go(host);
 	uroce_board_wait(shm);

@@ -10,7 +10,8 @@
 #define SCOPE_HOLDS 1000000000ull /* ns for which the setting is kept */
 
 enum {
-	GENERATIONS = 1000, /* limit of a search, because parents may change during it */
+	GENERATIONS = 1000, /* limit of a search for an ancestor, because parents may change during
+			       the search */
 	INIT = 1,
 };
 
@@ -50,7 +51,7 @@ pid_t shm_ptracer_choose(pid_t self, pid_t now, pid_t peer, shm_process_fn *quer
 	pid_t common;
 
 	if (peer <= 0 || comes_from(self, peer, query))
-		return now; /* an ancestor always has the right */
+		return now; /* an ancestor may read in any case */
 	if (!now || !query(now, &other))
 		return peer;
 	if (comes_from(peer, now, query))
@@ -91,11 +92,13 @@ static bool scope_read(void)
 	if (fscanf(f, "%d", &scope) != 1)
 		scope = 0;
 	fclose(f);
-	return scope == 1; /* 2 and 3 ignore the named process */
+	return scope == 1; /* in modes 2 and 3 the named process has no effect */
 }
 
-/* Return whether Yama restricts. Keep the answer for a while, because hundreds of peers may connect
- * at once. */
+/*
+ * Return whether Yama restricts reading. The answer is kept for a while, because hundreds of peers
+ * may connect at once.
+ */
 static bool scope_is_restricted(void)
 {
 	static bool restricted;
@@ -111,7 +114,7 @@ static bool scope_is_restricted(void)
 
 void shm_ptracer_allow(pid_t pid)
 {
-	/* the named process, and the process that named it: a child has named none */
+	/* the named process, and the process that named it; a child has named no process */
 	static pid_t now, owner;
 	pid_t next;
 

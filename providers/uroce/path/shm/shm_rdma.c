@@ -4,8 +4,11 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 #include "providers/uroce/path/shm/shm_memory.h"
 
-/* Check that the target's key, which is in use, admits the range. If not, packets give the exact
- * answer: a memory window, a key that is not on the board, or a real refusal. */
+/*
+ * Check that the target's key, which is in use, admits the range. If it does not, send packets: the
+ * key may be a memory window or may not be on the board, and packets also report a real refusal
+ * exactly.
+ */
 static int key_check(const struct shm_key *key, const struct uroce_rdma *rdma, uint32_t pd,
 		     uint32_t need, struct shm_place *ret_at)
 {
@@ -76,7 +79,7 @@ bool shm_at_work(struct uroce_path *path, const struct uroce_av *av, uint32_t ow
 	return uroce_board_qp_used(peer->shm, own_qpn, peer->slot);
 }
 
-/* Perform the operation by the kernel's copies, which have no atomics. */
+/* Perform the operation by copies of the kernel. They cannot do atomic operations. */
 static int kernel_rdma(const struct shm_peer *peer, uint64_t base, const struct uroce_rdma *rdma)
 {
 	if (uroce_rdma_atomic(rdma) || (rdma->length >= SHM_REF_MIN && shm_memory_slow()))
@@ -129,7 +132,9 @@ int shm_rdma(struct uroce_path *path, const struct uroce_av *av, const struct ur
 	shm_use_end(use);
 	if (r == -EFAULT && uroce_rdma_atomic(rdma))
 		return r;
-	/* A page may be missing on either side: packets find out on which. A copy counts only if
-	 * the peer still lives, because then the memory was the peer's memory. */
+	/*
+	 * A page may be missing on either side, and packets find out on which. A copy counts only
+	 * if the peer still lives, because only then the memory certainly belonged to the peer.
+	 */
 	return !r && uroce_shm_lives(peer->front) ? 0 : -EOPNOTSUPP;
 }

@@ -18,8 +18,10 @@ uint32_t shm_reference_size(const struct uroce_tx *tx)
 	return sizeof(struct shm_source) + tx->iovcnt * sizeof(struct shm_piece);
 }
 
-/* Return the edition of a key. If the board has no room for the key, the receiver refuses the
- * reference, and the payload is sent again in packets. */
+/*
+ * Return the edition of a key. If the board has no room for the key, the receiver refuses the
+ * reference, and the sender sends the payload again in packets.
+ */
 static uint32_t key_edition(const struct shm_board *board, uint32_t key)
 {
 	if (!shm_key_fits(key))
@@ -93,8 +95,10 @@ static bool piece_stands(const struct shm_board *board, const struct shm_referen
 	       atomic_load_explicit(&key->edition, memory_order_relaxed) == piece->edition;
 }
 
-/* Find out whose memory failed. If this process can read the source into a local page, its own
- * memory failed. */
+/*
+ * Find out whose memory failed. If this process can read the source into a local page, the fault
+ * was in its own memory.
+ */
 static int fetch_failed(pid_t pid, uintptr_t from, size_t length)
 {
 	uint8_t page[4096];
@@ -110,7 +114,9 @@ static int fetch_failed(pid_t pid, uintptr_t from, size_t length)
 	return -EFAULT;
 }
 
-/* Copy @length bytes of a piece, from byte @skip on. Under a use of it. */
+/*
+ * Copy @length bytes of a piece, from byte @skip on. The caller has announced a use of the piece.
+ */
 static int piece_copy(const struct shm_reference *ref, const struct shm_piece *piece, size_t skip,
 		      uint8_t *to, size_t length)
 {
@@ -123,13 +129,17 @@ static int piece_copy(const struct shm_reference *ref, const struct shm_piece *p
 		return -ESTALE;
 	if (uroce_vm_read(ref->peer->pid, &local, 1, from, length) < 0)
 		return fetch_failed(ref->peer->pid, from, length);
-	/* Check again: a QP that fails outside a verbs call does not wait for this copy. */
+	/*
+	 * Check again, because a QP that fails outside of a verbs call does not wait for this copy.
+	 */
 	atomic_thread_fence(memory_order_acquire);
 	return piece_stands(board, ref, piece) ? 0 : -ESTALE;
 }
 
-/* Wait for a free use. Only threads of this process hold the uses, and they copy without
- * waiting. */
+/*
+ * Wait for a free use. The wait is short: only threads of this process hold the uses, and they copy
+ * without waiting.
+ */
 static atomic_uint *use_wait(const struct shm_reference *ref, const struct shm_piece *piece)
 {
 	unsigned int spins = 0;
@@ -188,6 +198,6 @@ int shm_fetch(struct uroce_path *path, const struct uroce_payload *payload, uint
 	if (ref->peer->dead || !shm_life_reads(ref->peer))
 		return -ESTALE;
 	r = pieces_fetch(ref, (uint64_t)payload->offset + offset, dst, length);
-	/* Check afterwards: if the sender still lives, the memory was its memory. */
+	/* Check afterwards. If the sender still lives, the memory belonged to it. */
 	return r < 0 || uroce_shm_lives(ref->peer->front) ? r : -ESTALE;
 }

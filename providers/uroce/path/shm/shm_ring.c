@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The rare steps of a producer: the end of a ring or of a lap, the bell, timing of copies; and the
- * links of strands. */
+/*
+ * The rare steps of a producer: the end of a ring or of a lap, the bell, and timing of copies. Also
+ * the links of strands.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,13 +11,15 @@
 #include "providers/uroce/path/shm/shm_ring.h"
 
 enum {
-	OPEN_TURNS = 64,	  /* the used part of a stream's ring grows by 1/64 each turn */
-	TIMED_MIN = 2048,	  /* bytes of the shortest copy worth timing */
-	TIMED_NEAR = 16,	  /* copies between two timed ones, */
-	TIMED_FAR = 128,	  /* and if they bypass the caches, because timing is slow */
-	LINE_FAR = 4,		  /* ns: a line that takes longer comes from far away, */
-	FAR_TIMES = 2,		  /* if a local line is so many times faster */
-	FIRST_MOST = 4 * SHM_LAP, /* bytes by a first ring before the wide one, if peers are few */
+	OPEN_TURNS = 64,  /* a stream's part of the ring grows by 1/64 in each turn */
+	TIMED_MIN = 2048, /* bytes of the shortest copy that is timed */
+	TIMED_NEAR = 16,  /* copies between two timed copies, */
+	TIMED_FAR = 128,  /* and the same for copies that bypass the caches, because timing them is
+			     slow */
+	LINE_FAR = 4,	  /* ns: a line that takes longer comes from a processor far away, */
+	FAR_TIMES = 2,	  /* if a local line is at least so many times faster */
+	FIRST_MOST = 4 * SHM_LAP, /* if peers are few: bytes sent by a first ring before the link
+				     gets the wide ring */
 };
 
 static uint32_t ring_place(const struct shm_link *link)
@@ -78,8 +82,10 @@ static struct shm_lane *wide_lane(struct shm_peer *peer)
 	return none;
 }
 
-/* Return the data of a side's wide ring. The two rings of the first strand come first, then the
- * pairs of the others. */
+/*
+ * Return the data of a side's wide ring. The two rings of the first strand come first, then a pair
+ * for each other strand.
+ */
 static uint8_t *wide_data(const struct shm_link *link, unsigned int side)
 {
 	struct shm_lane *wide = wide_lane(link->peer);
@@ -199,8 +205,10 @@ int uroce_shm_link_opened(struct shm_peer *peer, unsigned int strand)
 	return 0;
 }
 
-/* Switch to the wide ring, which is all free. Unread records of the first ring do not matter,
- * because the tail now counts for the wide ring only. */
+/*
+ * Switch to the wide ring, all of which is free. Unread records of the first ring do not matter,
+ * because from now on the tail counts only for the wide ring.
+ */
 static struct shm_record *ring_move(struct shm_link *link)
 {
 	struct shm_record *last = shm_record_tx(link);
@@ -213,7 +221,7 @@ static struct shm_record *ring_move(struct shm_link *link)
 	return shm_record_tx(link);
 }
 
-/* Continue at the beginning of a first ring, which suffices for little traffic. */
+/* Continue at the beginning of a first ring, which is large enough for little traffic. */
 static struct shm_record *first_wrap(struct shm_link *link, uint32_t bytes)
 {
 	if (!shm_ring_room(link, shm_ring_to_end(link->tx_bytes, link->tx_head) + bytes))
@@ -234,10 +242,10 @@ struct shm_record *uroce_shm_ring_full(struct shm_link *link)
 
 /*
  * Enlarge the part of the ring that is in use. The first write to a page allocates it, which takes
- * longer than filling it. Therefore a stream whose consumer keeps up takes a little more with each
- * turn, and a burst takes what it needs at once. Do not enlarge while the consumer is in the
- * previous turn: then unread records block the producer, not the end. Return: whether there is more
- * room here than before.
+ * longer than filling it. Therefore a stream whose consumer keeps up enlarges the part a little in
+ * each turn, and a burst enlarges it at once. Do not enlarge while the consumer is in the previous
+ * turn, because then unread records block the producer, not the end of the part. Return: whether
+ * there is more room here than before.
  */
 static bool ring_grow(struct shm_link *link)
 {
@@ -270,8 +278,8 @@ struct shm_record *uroce_shm_record_wrap(struct shm_link *link, uint32_t bytes)
 
 /*
  * Small records reuse lines that are still in the caches of both processors. A first ring is so
- * short that the producer reads the tail every few records, and the line of the tail goes to and
- * fro. Therefore one of few peers with much traffic gets the wide ring.
+ * short that the producer reads the tail every few records, and the two processors keep exchanging
+ * its cache line. Therefore a peer with much traffic gets the wide ring if peers are few.
  */
 void uroce_shm_lap_end(struct shm_link *link)
 {
@@ -292,8 +300,10 @@ void uroce_shm_ring_bell(struct shm_link *link)
 		(void)!uroce_call_write(link->peer->bell, &one, sizeof(one));
 }
 
-/* Time a copy. Return: ns; -EFAULT. A processor may buffer all these stores and continue before one
- * is done: the fence waits for them. */
+/*
+ * Time a copy. Return: ns; -EFAULT. A processor may buffer all these stores and continue. The fence
+ * waits until they are done.
+ */
 static int64_t copy_time(uint8_t *dst, const uint8_t *src)
 {
 	uint64_t start = uroce_now();
@@ -305,9 +315,9 @@ static int64_t copy_time(uint8_t *dst, const uint8_t *src)
 }
 
 /*
- * Copy, and time the first lines of @dst. The payload's lines are loaded before, and the time of
- * reading the clock is subtracted. A slow or emulated processor takes as long for local memory, so
- * compare with a local copy.
+ * Copy, and time the first lines of @dst. The payload's lines are loaded before the timing, and the
+ * time of reading the clock is subtracted. On a slow or emulated processor local memory takes as
+ * long, so compare with a local copy.
  */
 static int copy_timed(struct shm_link *link, uint8_t *dst, const uint8_t *src, uint32_t length)
 {
@@ -326,14 +336,20 @@ static int copy_timed(struct shm_link *link, uint8_t *dst, const uint8_t *src, u
 	clock = uroce_now() - clock;
 	far = ns - clock > LINE_FAR * (TIMED_MIN / SHM_LINE) &&
 	      ns - clock > FAR_TIMES * (near_ns - clock);
-	/* One slow copy may be chance, because the thread may have lost its processor. */
+	/*
+	 * One slow copy may be chance, because the thread may have lost its processor. Two in a row
+	 * count.
+	 */
 	link->tx_past = far && link->tx_far;
 	link->tx_blind = link->tx_past ? TIMED_FAR : far ? 0 : TIMED_NEAR;
 	link->tx_far = far;
 	return uroce_copy(dst + sizeof(here), src + sizeof(here), length - sizeof(here));
 }
 
-/* Return whether timing this copy shows the distance to the consumer: its pages must exist. */
+/*
+ * Return whether timing this copy measures the distance to the consumer. It does only if the pages
+ * of the ring exist.
+ */
 static bool copy_tells(const struct shm_link *link, const uint8_t *dst, uint32_t length)
 {
 	return length <= SHM_SEGMENT && (size_t)(dst - link->tx_data) + length <= link->tx_known;

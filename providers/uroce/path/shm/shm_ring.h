@@ -30,7 +30,7 @@ static inline struct shm_record *shm_record_rx(const struct shm_link *link)
 	return (struct shm_record *)(link->rx_data + shm_ring_place(link->rx_bytes, link->rx_head));
 }
 
-/* Read how far the consumer has read. Ignore an impossible value. */
+/* Read the position up to which the consumer has read. Ignore an impossible value. */
 static inline void shm_ring_look(struct shm_link *link)
 {
 	/* Pairs with the consumer's release in uroce_shm_poll_link(). */
@@ -53,8 +53,10 @@ static inline uint32_t shm_ring_to_end(uint32_t ring_bytes, uint32_t position)
 	return ring_bytes - shm_ring_place(ring_bytes, position);
 }
 
-/* Return the position at which the wide ring begins if the last record of the first ring is at
- * @position. */
+/*
+ * Return the position at which the wide ring begins if the last record of the first ring is at
+ * @position.
+ */
 static inline uint32_t shm_ring_move(const struct shm_link *link, uint32_t position)
 {
 	return position + shm_ring_to_end(link->wide_bytes, position);
@@ -93,8 +95,10 @@ int uroce_shm_link_opened(struct shm_peer *peer, unsigned int strand);
 /* Return the next record if there is no room up to tx_open: at the beginning of the ring, or in a
  * larger part of it. NULL: no room. */
 struct shm_record *uroce_shm_record_wrap(struct shm_link *link, uint32_t bytes);
-/* Handle a ring full of unread records. Return: NULL, or the next record of the wide ring if this
- * was a first ring. */
+/*
+ * Handle a ring full of unread records. Return: the next record of the wide ring if this was a
+ * first ring; otherwise NULL.
+ */
 struct shm_record *uroce_shm_ring_full(struct shm_link *link);
 /* End a lap: continue at the beginning of the ring if the consumer has read all records. */
 void uroce_shm_lap_end(struct shm_link *link);
@@ -121,8 +125,8 @@ static inline struct shm_record *shm_record_begin(struct shm_link *link, uint32_
 /*
  * Publish the record, then read "sleeping". Pairs with sleep_once() in thread.c: either the
  * consumer sees the record, or this thread sees that the consumer sleeps. If the consumer fences
- * for both sides (fence.h), only the compiler must keep the order, and this thread does not wait
- * for the cache line of the record.
+ * for both sides (fence.h), a compiler barrier suffices here. Then this thread does not wait for
+ * the cache line of the record.
  */
 static inline void shm_record_commit(struct shm_link *link, struct shm_record *record,
 				     uint32_t length)

@@ -2,7 +2,7 @@
 /*
  * Memory of this process that peers can map: its device memory and buffers, and shared memory of
  * the application with registered regions. The board shows the number of a descriptor. A peer opens
- * it by way of /proc, which the kernel permits to processes that may read this one.
+ * it through /proc. The kernel permits this to processes that may read the memory of this process.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -28,8 +28,8 @@ struct own_segment {
 struct shm_segments {
 	struct uroce_maps maps;
 	uint64_t made;			      /* segments shown so far */
-	unsigned int limit;		      /* all entries from here on are unused */
-	uint64_t closed_device, closed_inode; /* the last file that could not be opened */
+	unsigned int limit;		      /* all entries from this index on are unused */
+	uint64_t closed_device, closed_inode; /* the last file that this process could not open */
 	struct own_segment segment[SHM_SEGMENTS];
 };
 
@@ -82,8 +82,10 @@ static int segment_show(struct uroce_shm *shm, const struct own_segment *new)
 	return index;
 }
 
-/* Send GONE to peers with mappings, which unmap the segments that have gone. A stopped peer does so
- * when it maps the next one. */
+/*
+ * Send GONE to peers with mappings, so that they unmap the removed segments. A peer that does not
+ * run unmaps them when it maps its next segment.
+ */
 static void peers_tell(struct uroce_shm *shm)
 {
 	struct hello hello;
@@ -177,7 +179,7 @@ int uroce_segment_alloc(struct uroce_shm *shm, size_t size, size_t alignment, vo
 	fd = memory_map(whole, max_of(alignment, page), ret_memory);
 	if (fd < -1)
 		return fd;
-	/* The system setting for shared memory decides whether this has an effect. */
+	/* The system's setting for shared memory decides whether this call has an effect. */
 	madvise(*ret_memory, whole, MADV_HUGEPAGE);
 	if (fd >= 0)
 		memory_show(shm, fd, *ret_memory, whole);
@@ -227,8 +229,10 @@ static int segment_of(const struct shm_segments *segments, const struct uroce_ma
 	return -1;
 }
 
-/* Put an object on the board with one reference. -ENODATA: it cannot be opened, now or a moment
- * ago. */
+/*
+ * Put an object on the board with one reference. -ENODATA: the object cannot be opened, or could
+ * not be opened a moment ago.
+ */
 static int object_show(struct uroce_shm *shm, const struct uroce_mapping *mapping)
 {
 	struct shm_segments *segments = shm->segments;
@@ -306,7 +310,7 @@ int uroce_segment_open(struct uroce_shm *shm, const void *addr, uint64_t length,
 		else
 			index = application_share(shm, (uintptr_t)addr, length, ret_place);
 	}
-	/* A System V segment has no descriptor. */
+	/* A System V segment has no descriptor to close. */
 	if (index >= 0 && shm->segments->segment[index].object.fd >= 0)
 		fd = fcntl(shm->segments->segment[index].object.fd, F_DUPFD_CLOEXEC, 0);
 	if (index >= 0 && !own)

@@ -157,11 +157,13 @@ int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_or
 		peer->handed = true;
 	}
 	uroce_unlock(&link->tx_lock);
-	return record ? 0 : -EAGAIN; /* a datagram may get lost: its requester sends it again */
+	return record ? 0 : -EAGAIN; /* a datagram may be lost, and its requester sends it again */
 }
 
-/* A complete peer reads the rings of a process that ends. A peer with an incomplete handshake does
- * not. */
+/*
+ * A complete peer reads the rings of a process that ends. A peer does not read them before its
+ * handshake is complete.
+ */
 bool uroce_shm_forwarded(struct uroce_shm *shm)
 {
 	struct shm_peer *peer;

@@ -12,7 +12,7 @@ static bool is_sealed(int fd)
 	return seals >= 0 && (seals & F_SEAL_SHRINK);
 }
 
-/* lseek() moves the file position, which no process uses. */
+/* Read the size by lseek(). This moves the file position, which no process uses. */
 size_t shm_shared_size(int fd)
 {
 	off_t size = is_sealed(fd) ? lseek(fd, 0, SEEK_END) : 0;
@@ -27,8 +27,10 @@ void *shm_shared_map(int fd, size_t mapped, int protection)
 	return p == MAP_FAILED ? NULL : p;
 }
 
-/* Seal a file. Linux before 5.1 lacks F_SEAL_FUTURE_WRITE: a hostile peer can write to a board
- * there. */
+/*
+ * Seal a file. Linux before 5.1 lacks F_SEAL_FUTURE_WRITE. There a hostile peer can write to a
+ * board.
+ */
 static int seal(int fd, bool own)
 {
 	static const int always = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -36,8 +38,8 @@ static int seal(int fd, bool own)
 	if (own && !fcntl(fd, F_ADD_SEALS, always | F_SEAL_FUTURE_WRITE))
 		return 0;
 	if (own && errno != EINVAL)
-		return -errno;
-	return fcntl(fd, F_ADD_SEALS, always) ? -errno : 0;
+		return uroce_call_failed("fcntl");
+	return fcntl(fd, F_ADD_SEALS, always) ? uroce_call_failed("fcntl") : 0;
 }
 
 /* The seals prevent a peer from causing SIGBUS in this process. */
@@ -48,7 +50,7 @@ int shm_shared_create(const char *name, size_t size, size_t mapped, bool own, vo
 	int r;
 
 	if (fd < 0)
-		return -errno;
+		return uroce_call_failed("memfd_create");
 	r = uroce_file_grow(fd, size);
 	if (r < 0)
 		return r;

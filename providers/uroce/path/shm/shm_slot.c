@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Slots: abstract sockets by whose names processes find each other. A name does not depend on the
- * user: one process has a slot in the whole network namespace, because it has the QP numbers.
+ * user. A slot belongs to one process of the whole network namespace, because QP numbers belong to
+ * the slot.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,18 +13,20 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 
 enum {
-	BACKLOG = 4096, /* more than there can be processes: no connection is refused while this one
-			   waits */
-	/* a start takes one or two; a stopped process does not hold up others for longer */
+	BACKLOG = 4096, /* more than the possible number of processes, so that no connection is
+			   refused while this process is busy */
+	/* ms: a start takes one or two; a stopped process delays others no longer than this */
 	TURN_MS = 100,
-	COMPLETE_PAUSES = 4,	  /* pause, in times of the previous check's duration, */
+	COMPLETE_PAUSES = 4,	  /* pause as a multiple of the duration of the previous check, */
 	COMPLETE_CHEAP = 3000000, /* ns */
-	/* ns: at most, because the check may have waited for a processor */
+	/* but at most so many ns, because the check may have waited for a processor */
 	COMPLETE_PAUSE_MAX = 100000000,
 };
 
-/* Make the name of a socket. @what: the number of a slot, or another word. The names are the same
- * for all versions and users, because these share the QP numbers. */
+/*
+ * Make the name of a socket. @what: the number of a slot, or a word for another purpose. All
+ * versions and users have the same names, because they share the QP numbers.
+ */
 static socklen_t name_address(const char *what, struct sockaddr_un *ret)
 {
 	int n;
@@ -82,7 +85,8 @@ static int slot_try(uint16_t slot, int conn)
 		return 0;
 	if (errno == ECONNREFUSED)
 		return -ENOENT;
-	return errno == EPERM ? -EACCES : -errno; /* forbidden locally: not the answer of a peer */
+	return errno == EPERM ? -EACCES : -errno; /* this process is forbidden to connect, and the
+						     peer has given no answer */
 }
 
 int shm_slot_connect(uint16_t slot)
@@ -107,8 +111,8 @@ bool shm_slot_admits(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_
 }
 
 /*
- * Try to claim the slot for a moment: only this question does not disturb its owner. A listener of
- * another user has only the name and does not count.
+ * Try to claim the slot for a moment, because this test does not disturb its owner. A listener of
+ * another user does not count: it only has the name.
  */
 bool uroce_shm_slot_used(struct uroce_shm *shm, uint16_t slot)
 {
@@ -201,8 +205,10 @@ static int slot_listen(struct uroce_shm *shm, uint16_t slot, int fd)
 	struct sockaddr_un address;
 	socklen_t len = slot_address(slot, &address);
 
-	if (bind(fd, (struct sockaddr *)&address, len) || listen(fd, BACKLOG))
-		return -errno;
+	if (bind(fd, (struct sockaddr *)&address, len))
+		return uroce_call_failed("bind");
+	if (listen(fd, BACKLOG))
+		return uroce_call_failed("listen");
 	shm->listeners[uroce_slot_place(slot)] = fd;
 	path_host_take(shm->host, slot);
 	return 0;
@@ -211,9 +217,9 @@ static int slot_listen(struct uroce_shm *shm, uint16_t slot, int fd)
 int shm_slot_claim(struct uroce_shm *shm)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	int r = fd < 0 ? -errno : -EADDRINUSE;
+	int r = fd < 0 ? uroce_call_failed("socket") : -EADDRINUSE;
 
-	/* Take the lowest free slot, because UDP datagrams are steered by it: udp_socket.c. */
+	/* Take the lowest free slot, because UDP datagrams are steered by slot: udp_socket.c. */
 	for (unsigned int slot = 1; slot < UROCE_FIRST_SLOTS && r == -EADDRINUSE; slot++) {
 		r = slot_listen(shm, slot, fd);
 		if (!r)
@@ -250,7 +256,7 @@ static int slot_claim_one(struct uroce_shm *shm, uint16_t slot, int fd)
 
 /*
  * Claim a further slot from the highest on, away from first slots. Prefer the family of the first
- * slot, because datagrams are steered by it.
+ * slot, because UDP datagrams are steered by family.
  */
 static int slot_claim_more(struct uroce_shm *shm, int fd)
 {
@@ -299,8 +305,10 @@ static bool all_ready(const struct uroce_shm *shm)
 	return true;
 }
 
-/* Return whether a process is a peer. A process at a further slot may be connected by its first
- * slot. */
+/*
+ * Return whether a process is a peer. If @pid has a further slot, this process may be connected to
+ * it by its first slot.
+ */
 static bool is_connected(const struct uroce_shm *shm, pid_t pid)
 {
 	const struct shm_peer *peer;
@@ -330,7 +338,10 @@ static bool all_connected(struct uroce_shm *shm)
 	return true;
 }
 
-/* A check may take milliseconds, which other threads need. Pause between checks. */
+/*
+ * Pause between checks, because a check may take milliseconds of a processor that other threads
+ * need.
+ */
 bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now)
 {
 	uint64_t end, pause;

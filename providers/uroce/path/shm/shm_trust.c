@@ -16,10 +16,10 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 
 enum {
-	OVERFLOW_UID = 65534, /* unless the administrator has set another one */
+	OVERFLOW_UID = 65534, /* the default, which the administrator may change */
 };
 
-/* Ask the kernel for the peer's credentials. -EIO: it does not answer. */
+/* Ask the kernel for the peer's credentials. -EIO: the kernel does not answer. */
 int shm_peer_credentials(int conn, struct ucred *ret)
 {
 	socklen_t len = sizeof(*ret);
@@ -39,9 +39,9 @@ static uid_t overflow_uid(void)
 }
 
 /*
- * A user namespace shows all users without a mapping as one user, possibly that of this process.
- * The kernel knows whether they are the same: it permits a signal only to a process of the same
- * user.
+ * A user namespace shows all users without a mapping as one user, which may be the user of this
+ * process. Ask the kernel whether the users are the same: it permits a signal only to a process of
+ * the same user.
  */
 static bool same_user(const struct uroce_shm *shm, const struct ucred *cred)
 {
@@ -65,8 +65,10 @@ int shm_peer_user(const struct uroce_shm *shm, int conn)
 
 /* --- the PID namespace --- */
 
-/* Return from the text of /proc/PID/fdinfo the number of nested PID namespaces in which the process
- * has a number. */
+/*
+ * Read the text of /proc/PID/fdinfo and return the number of nested PID namespaces in which the
+ * process has a number.
+ */
 static int depth_parse(char *text)
 {
 	char *line = strstr(text, "\nNSpid:"), *save;
@@ -174,7 +176,7 @@ int shm_peer_admit(const struct uroce_shm *shm, int conn, pid_t *ret_pid, int *r
 	if (r < 0)
 		return r;
 	*ret_pid = cred.pid;
-	/* A process that has changed its user keeps its peers and gets no more. */
+	/* A process that has changed its user keeps its peers and gets no new ones. */
 	if (!same_user(shm, &cred) || geteuid() != shm->uid)
 		return -EPERM;
 	return namespace_admit(shm, conn, cred.pid, ret_process);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Waiting for a peer, without a lock, and repeating attempts without a result. Also: calling
- * processes before a thread waits for them.
+ * Waiting for a peer, without a lock, and repeating attempts that ended without a result. Also
+ * calling processes before a thread waits for them.
  */
 #include <time.h>
 
@@ -9,8 +9,8 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 
 enum {
-	TICK_MS = 100,	   /* longest sleep of a waiting thread between two checks */
-	PAUSE_MS = 1,	   /* before an attempt is repeated, doubled each time, */
+	TICK_MS = 100, /* longest sleep of a waiting thread between two checks */
+	PAUSE_MS = 1, /* before an attempt is repeated: the first pause, which doubles each time, */
 	PAUSE_MAX_MS = 64, /* up to this */
 	AHEAD_MIN = 8,	   /* a process with fewer peers does not call ahead */
 	AHEAD_MAX = 64,	   /* unasked calls at a time, at most */
@@ -68,8 +68,10 @@ static bool may_call_ahead(struct uroce_shm *shm, const struct shm_call *call)
 	       !path_host_has_slot(shm->host, call->slot) && !shm_peer_lookup(shm, call->slot);
 }
 
-/* Return how many processes to call ahead: as many as this process has asked for, minus the calls
- * it has not asked for yet. */
+/*
+ * Return how many processes to call ahead: as many as threads of this process have asked for, minus
+ * the calls ahead that are still unused.
+ */
 static unsigned int ahead_budget(const struct uroce_shm *shm)
 {
 	unsigned int asked = shm->asked, ahead = shm->ahead;
@@ -80,9 +82,9 @@ static unsigned int ahead_budget(const struct uroce_shm *shm)
 
 /*
  * Call the processes behind @slot as well. A process that has asked for several peers probably
- * wants the next ones, too, as processes that all communicate with each other do. A called process
- * that gets the processor then answers many calls, not one. Slots are dense: stop at the first that
- * cannot be called.
+ * wants the next ones, too, because often all processes communicate with all others. A called
+ * process that gets the processor then answers many calls at once. Used slots follow each other, so
+ * stop at the first slot that cannot be called.
  */
 static void call_ahead(struct uroce_shm *shm, uint16_t slot)
 {

@@ -98,7 +98,7 @@ void uroce_udp_headers_show(struct uroce_path *path)
 		if (udp->ports[i].fd >= 0)
 			uroce_udp_socket_show_header(udp->ports[i].fd,
 						     uroce_gid_is_ipv4(&udp->ports[i].gid));
-	/* Another device may send to RC and to UD QPs from one port. */
+	/* Check all flows, because another device may send to RC and UD QPs from one port. */
 	for (unsigned int i = 0; i < udp->rx_count; i++)
 		if (udp->rx_flows[i].fd >= 0)
 			uroce_udp_socket_show_header(udp->rx_flows[i].fd,

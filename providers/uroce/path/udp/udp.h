@@ -11,12 +11,12 @@
  *   udp_poll.c     the receive side: polling of sockets
  *   udp_receive.c  the receive side: handling of datagrams
  *   udp_flow.c     separate sockets for packets between two processes
- *   udp_probe.c    packets that find out whether a host receives RoCE
+ *   udp_probe.c    packets that test whether a host receives RoCE
  *   udp_steer.c    the choice of a process among those that share the port
  *   udp_socket.c udp_number.c udp_group.c
  *                  options and properties of such sockets
  *
- * Locks: uroce_udp.lock protects the send side. State of both sides is changed under it and
+ * Locks: uroce_udp.lock protects the send side. To change state of both sides, take it and
  * progress_lock.
  *
  * Threads: any thread sends. The holder of progress_lock receives.
@@ -34,7 +34,8 @@
 struct udp_link {
 	char name[IBV_SYSFS_NAME_MAX]; /* of the device, for the log */
 	char netdev[IF_NAMESIZE];
-	atomic_int ifindex; /* a new interface of the same name has another one */
+	atomic_int ifindex; /* index of the interface; a new interface of the same name has another
+			       index */
 };
 
 /* Make the path of a device. Sockets come and go with its addresses. -ENOMEM. */
@@ -45,8 +46,8 @@ void uroce_udp_close(struct uroce_path *udp);
 void uroce_udp_reindex(struct uroce_path *udp, int ifindex);
 
 /*
- * Open a socket for @gid in slot @index of the GID table. -EADDRINUSE: another user has port 4791
- * there (logged once). One caller at a time; no other lock is held.
+ * Open a socket for @gid in slot @index of the GID table. -EADDRINUSE: port 4791 of this address
+ * belongs to another user (logged once). One caller at a time; no other lock is held.
  */
 int uroce_udp_bind(struct uroce_path *udp, unsigned int index, const union ibv_gid *gid);
 void uroce_udp_unbind(struct uroce_path *udp, unsigned int index);
@@ -59,24 +60,25 @@ bool uroce_udp_is_bound(const struct uroce_path *udp, unsigned int index);
  * progress_lock.
  */
 void uroce_udp_headers_show(struct uroce_path *udp);
-/* Return whether datagrams come with them; without a lock. */
+/* Return whether datagrams arrive with these values. Takes no lock. */
 bool uroce_udp_headers_shown(const struct uroce_path *udp);
 
 /* Receive up to @budget datagrams from every socket of a GID. Under progress_lock. Return: number
  * of datagrams. */
 unsigned int uroce_udp_poll(struct uroce_path *udp, unsigned int budget);
 /*
- * Open a socket that receives datagrams to multicast @group; the caller watches and closes it. The
- * kernel joins the group by IGMP or MLD. Each process of the host that joined gets a copy.
+ * Open a socket that receives datagrams to multicast @group. The caller watches and closes the
+ * socket. The kernel joins the group by IGMP or MLD. Each process of the host that joined gets a
+ * copy.
  */
 int uroce_udp_join(const struct uroce_path *udp, const union ibv_gid *group, int *ret_fd);
 /* Receive up to @budget datagrams from that socket. Under progress_lock. */
 unsigned int uroce_udp_receive(struct uroce_path *udp, int fd, const union ibv_gid *group,
 			       unsigned int budget);
 /*
- * Count an RC packet that another process received and forwarded. @from: its source. If this goes
- * on, open a connected socket for that source. Under progress_lock. Return: false if the address
- * does not belong to this path.
+ * Count an RC packet that another process received and forwarded. @from: its source. After many
+ * such packets, open a connected socket for that source. Under progress_lock. Return: false if the
+ * address does not belong to this path.
  */
 bool uroce_udp_passed_on(struct uroce_path *udp, const struct path_origin *from);
 /*

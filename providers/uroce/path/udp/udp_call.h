@@ -2,7 +2,7 @@
 /*
  * System calls on sockets that are no cancellation points, unlike those of the C library. Verbs are
  * no cancellation points, and a thread that was cancelled here would leave its locks held. A poller
- * also makes ten of these calls for each message, so they must be cheap.
+ * also makes about ten of these calls for each message, so they must be cheap.
  */
 #ifndef UROCE_UDP_CALL_H
 #define UROCE_UDP_CALL_H
@@ -13,7 +13,7 @@
 
 #include "providers/uroce/base/base.h"
 
-/* Return of all functions: like sendto() and so on, with errno. */
+/* All functions return the same as sendto() and so on, with errno. */
 
 static inline ssize_t call_sendto(int fd, const void *data, size_t length,
 				  const union uroce_address *to)

@@ -6,9 +6,9 @@
 #include "providers/uroce/path/udp/udp_socket.h"
 
 enum {
-	REST = 4096, /* messages until a missing flow is tried again, or until an unused one gives
-			way ... */
-	REST_TIMES = 16, /* ... multiplied by this each time packets seem to be lost by it */
+	REST = 4096, /* messages until a missing flow is tried again. Also messages after which an
+			unused flow may be replaced. */
+	REST_TIMES = 16, /* factor of REST each time packets of the flow seem to be lost */
 	REST_MAX = REST << 16,
 	SILENCE = 1024, /* polls without a packet after which a receive flow is silent */
 };
@@ -36,8 +36,10 @@ void uroce_udp_tx_flow_break(struct uroce_udp *udp, struct udp_tx_flow *flow, bo
 	flow->used = udp->begun;
 	if (!doubted)
 		return;
-	/* Try a flow that has carried many messages again soon: its peer was late, or something has
-	 * changed. */
+	/*
+	 * A flow that has carried many messages is tried again soon, because its peer was only late
+	 * or the network has changed.
+	 */
 	flow->rest = flow->carried >= REST ? REST
 					   : min_of(flow->rest, REST_MAX / REST_TIMES) * REST_TIMES;
 }
@@ -125,7 +127,7 @@ struct udp_tx_flow *uroce_udp_tx_flow(struct uroce_udp *udp, const struct uroce_
 		return flow;
 	}
 	rested = !flow->known || udp->begun - flow->used >= flow->rest;
-	if (!rested || udp->count) /* queued messages may use it */
+	if (!rested || udp->count) /* queued messages may still use it */
 		return NULL;
 	tx_flow_renew(udp, flow, av, slot);
 	flow->used = udp->begun;
@@ -145,8 +147,10 @@ static void rx_flow_close(struct uroce_udp *udp, struct udp_rx_flow *flow)
 	flow->fd = -1;
 }
 
-/* Return a free place, or one whose flow is silent. NULL: there is none, or the source has a
- * flow. */
+/*
+ * Return a free place, or a place whose flow is silent. NULL: there is no such place, or the source
+ * already has a flow.
+ */
 static struct udp_rx_flow *rx_flow_place(struct uroce_udp *udp, unsigned int gid_index,
 					 const union uroce_address *from)
 {

@@ -8,8 +8,8 @@
 void uroce_udp_flows_init(struct uroce_udp *udp);
 
 /*
- * Return the flow of a packet. NULL: use port 4791. Then the packet does not belong to an RC QP, or
- * no flow to its destination exists or can be made.
+ * Return the flow of a packet. NULL: use port 4791, because the packet does not belong to an RC QP
+ * or because there is no flow to its destination and none can be made.
  */
 struct udp_tx_flow *uroce_udp_tx_flow(struct uroce_udp *udp, const struct uroce_av *av,
 				      const struct uroce_hdr *hdr);
@@ -20,7 +20,7 @@ struct udp_tx_flow *uroce_udp_tx_flow_known(struct uroce_udp *udp, const struct 
 
 /*
  * Close a flow that refused a message or, if @doubted, whose packets seem to be lost. No message in
- * the queue may use it any more. It is tried again later.
+ * the queue may still use the flow. The flow is tried again later.
  */
 void uroce_udp_tx_flow_break(struct uroce_udp *udp, struct udp_tx_flow *flow, bool doubted);
 
@@ -31,7 +31,10 @@ void uroce_udp_tx_flow_break(struct uroce_udp *udp, struct udp_tx_flow *flow, bo
 void uroce_udp_rx_flow_open(struct uroce_udp *udp, const struct udp_source *source,
 			    unsigned int gid_index);
 
-/* Close all flows of a GID that has gone. No message is queued, and no thread receives. */
+/*
+ * Close all flows of a GID that has gone. The caller ensures that no message is queued and no
+ * thread receives.
+ */
 void uroce_udp_flows_close(struct uroce_udp *udp, unsigned int gid_index);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How a connected IPv4 socket numbers its packets. The ICRC covers the number; no call reports
- * it. */
+/*
+ * How a connected IPv4 socket numbers its packets. The ICRC covers the number, and no call reports
+ * it.
+ */
 #include <linux/net_tstamp.h>
 #include <netinet/ip.h>
 #include <netinet/udp.h>
@@ -14,12 +16,13 @@
 #endif
 
 enum {
-	ETHERNET_LEN = 14, /* of the loopback interface, by which packets to this host leave */
+	ETHERNET_LEN = 14, /* bytes of the link header on the loopback interface; packets to this
+			      host use that interface */
 	IPV4_VERSION = 4,
 	PROBE_SEGMENT = 8,
 };
 
-/* Send a datagram, or two as one large send. */
+/* Send one datagram, or two datagrams as one large send. */
 static int probe_send(int fd, const union uroce_address *to, bool large)
 {
 	uint8_t data[2 * PROBE_SEGMENT] = {};
@@ -91,7 +94,7 @@ int uroce_udp_socket_number(int fd, uint16_t *ret_id)
 
 	if (getsockname(fd, &here.sa, &length))
 		return -errno;
-	/* Send the probes to an otherwise unused socket on this host. */
+	/* Send the probes to a socket of this host that has no other use. */
 	to = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	sink.in = (struct sockaddr_in){ .sin_family = AF_INET, .sin_addr = here.in.sin_addr };
 	if (to < 0 || bind(to, &sink.sa, sizeof(sink.in)) || getsockname(to, &sink.sa, &length))

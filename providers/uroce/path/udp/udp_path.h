@@ -7,7 +7,8 @@
 
 enum {
 	UDP_LARGEST = 65507,	/* bytes of the longest IPv4 datagram, and so of a large send */
-	UDP_BUFFER = 2 * 65536, /* bytes of one flush; fewer would cut a message in three */
+	UDP_BUFFER = 2 * 65536, /* bytes of one flush; with a smaller buffer long messages would
+				   need three flushes */
 	UDP_SEGMENTS = 64,	/* packets of one large send: limit of the kernel */
 	UDP_MESSAGES = 32,	/* large sends of one flush */
 	UDP_RX_MESSAGES = 8,	/* large receives of one system call */
@@ -16,7 +17,7 @@ enum {
 	UDP_FLUSHES = 64,  /* destination QPs whose kind of flush is remembered */
 	UDP_TX_FLOW_BITS = 6,
 	UDP_TX_FLOWS = 1 << UDP_TX_FLOW_BITS, /* descriptors at most */
-	UDP_RX_FLOWS = 4,		      /* each costs a poller one more system call */
+	UDP_RX_FLOWS = 4,		      /* each flow costs a poller one more system call */
 };
 
 /* Explicit congestion notification: the last two bits of a traffic class (RFC 3168). */
@@ -26,7 +27,7 @@ enum {
 	ECN_MASK = 3,
 };
 
-/* Packets of one size to one process. Only the last may be shorter. */
+/* Packets to one process. All have the same size, only the last may be shorter. */
 struct udp_message {
 	union uroce_address to;
 	struct uroce_icrc *icrc;
@@ -34,13 +35,14 @@ struct udp_message {
 	int fd;
 	uint16_t port;
 	uint16_t id;   /* IPv4 identification of the first packet; the kernel increments it */
-	uint16_t slot; /* of the destination process, as far as QP numbers show */
+	uint16_t slot; /* slot of the destination process, or the part of it that the QP number
+			  shows */
 	uint8_t traffic_class;
 	uint8_t hop_limit; /* 0: default of the system */
 	bool split;	   /* send one by one, because a large send was refused */
-	bool rxe_flush;	   /* a single flush, with the ICRC that rxe computes */
+	bool rxe_flush;	   /* one flush, with the ICRC that rxe computes */
 	bool closed;	   /* the last packet is shorter: no packet may follow */
-	bool damaged;	   /* a single packet whose ICRC stays wrong */
+	bool damaged;	   /* one packet, whose ICRC stays wrong */
 	uint16_t count;
 	uint32_t segment; /* bytes of the first packet */
 	uint32_t start;	  /* in the buffer */
@@ -63,34 +65,35 @@ struct udp_source {
 	uint16_t like_us; /* packets in a row with numbers as this device makes them */
 	uint16_t refused; /* packets in a row refused for another number */
 	uint16_t last_refused;
-	uint16_t requests; /* RC packets for this process by the shared socket */
+	uint16_t requests; /* RC packets for this process that arrived by the shared socket */
 };
 
 /*
  * A flow: RC packets from this process to one process of another host. They leave by a connected
- * socket of their own. The receiver connects a socket back to its port as soon as packets keep
- * coming. Therefore the kernel knows route and receiver at once. Otherwise it looks them up for
- * each packet, which takes a microsecond a message. Also, processes that share port 4791 get their
- * own packets.
+ * socket that has no other use. If packets keep coming, the receiver connects a socket back to the
+ * port of the flow. Therefore the kernel need not look up route and receiver for each packet, which
+ * takes a microsecond for each message. Also, processes that share port 4791 receive only their own
+ * packets.
  */
 struct udp_tx_flow {
 	union uroce_address to;
 	struct uroce_icrc icrc;
 	unsigned int gid_index;
-	uint16_t slot; /* of the destination process, as far as QP numbers show */
+	uint16_t slot; /* slot of the destination process, or the part of it that the QP number
+			  shows */
 	bool known;    /* the members above are valid */
-	int fd;	       /* -1: none, packets leave from port 4791 */
+	int fd;	       /* descriptor; -1: none, so packets leave from port 4791 */
 	uint16_t port;
 	uint16_t id;	  /* IPv4 identification of the next message */
-	uint64_t used;	  /* udp->begun at the last use */
+	uint64_t used;	  /* value of udp->begun at the last use */
 	uint32_t rest;	  /* messages until the next try */
-	uint64_t carried; /* messages sent since it was opened */
+	uint64_t carried; /* messages sent since the flow was opened */
 };
 
 /* Recent traffic of a socket, which decides how to poll it. Under progress_lock. */
 struct udp_pace {
 	unsigned int idle; /* polls since the last one with packets */
-	unsigned int hits; /* polls with packets before that, in a row */
+	unsigned int hits; /* earlier polls with packets in a row */
 	unsigned int lone; /* polls with packets since the last stream */
 	bool joins;	   /* the socket joins datagrams */
 };
@@ -98,7 +101,7 @@ struct udp_pace {
 /* The socket of a GID at port 4791, to which all senders send. */
 struct udp_port {
 	union ibv_gid gid;
-	int fd; /* negative: none; error of the last try */
+	int fd; /* descriptor; negative: none, and the value is the error of the last try */
 	struct udp_pace pace;
 };
 
@@ -139,7 +142,7 @@ struct uroce_udp {
 	bool rx_refused;       /* the system refuses sockets of receive flows */
 	atomic_bool ready;     /* uroce_udp_ready() was called */
 	unsigned int passes;
-	unsigned int turn; /* the silent socket that was polled last */
+	unsigned int turn; /* the silent socket that was polled most recently */
 	bool unseen_said;
 	uint64_t wrong;	    /* datagrams with a wrong ICRC */
 	unsigned int slots; /* one past the highest GID slot with a socket */
@@ -183,7 +186,9 @@ struct udp_inlet {
 
 /* udp_send.c */
 extern const struct uroce_path_ops uroce_udp_ops;
-/* Send all gathered messages, or leave them waiting for room. Under the lock of the send side. */
+/*
+ * Send all gathered messages. Messages without room stay queued. Under the lock of the send side.
+ */
 void uroce_udp_leave(struct uroce_udp *udp);
 /* udp_receive.c: pass up the packets of one received message. @now: 0: clock not read yet. Return:
  * number of packets. */

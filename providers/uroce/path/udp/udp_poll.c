@@ -7,13 +7,16 @@
 #include "providers/uroce/path/udp/udp_socket.h"
 
 enum {
-	/* A socket without packets for IDLE_POLLS polls is silent. Silent sockets are polled in
-	 * turn: one in TURN_BUSY passes, or one in TURN_SILENT passes if all are silent. */
+	/*
+	 * A socket without packets for IDLE_POLLS polls is silent. Silent sockets are polled in
+	 * turn: one socket every TURN_BUSY passes, or every TURN_SILENT passes if all are silent.
+	 */
 	IDLE_POLLS = 64,
 	TURN_BUSY = 16,
 	TURN_SILENT = 4,
-	STREAM = 4, /* polls in a row with packets: no coincidence */
-	PAIR = 2,   /* datagrams joined by chance: a message and the acknowledgement behind it */
+	STREAM = 4,	   /* so many polls in a row with packets are a stream */
+	PAIR = 2,	   /* datagrams that may be joined by chance, such as a message and an
+			      acknowledgement */
 	LONE_ENOUGH = 256, /* polls with packets but without a stream: stop joining */
 };
 
@@ -34,7 +37,7 @@ struct udp_receiver {
 
 int uroce_udp_receiver_new(struct udp_receiver **ret_receiver)
 {
-	/* the kernel allocates its pages at the first use */
+	/* the kernel allocates pages of this memory at their first use */
 	struct udp_receiver *rx = malloc(sizeof(*rx));
 
 	if (!rx)
@@ -58,7 +61,10 @@ static void message_prepare(struct udp_receiver *rx, int i)
 	rx->msgs[i].msg_hdr.msg_controllen = sizeof(rx->control[i]);
 }
 
-/* Receive one message in the cheapest way, because most polls find none. */
+/*
+ * Receive one message in the way that is cheapest for an empty socket, because most polls find no
+ * message.
+ */
 static int message_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
 {
 	ssize_t n;
@@ -71,7 +77,7 @@ static int message_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
 	return 1;
 }
 
-/* Receive one datagram without control data. This is a third cheaper, also if there is none. */
+/* Receive one datagram without control data. This is a third cheaper, also on an empty socket. */
 static int datagram_take(struct udp_receiver *rx, const struct udp_inlet *inlet)
 {
 	struct msghdr *msg = &rx->msgs[0].msg_hdr;
@@ -131,10 +137,10 @@ void uroce_udp_ready(struct uroce_path *path)
 }
 
 /*
- * Stop joining datagrams that come one by one, as in a ping-pong: then they need no control data.
- * Start again in a stream. A joined message that is read after the end of joining cannot be split.
- * Therefore stop only when a poll has just found the socket empty. Do not stop while headers are
- * shown, because these are control data, too.
+ * Stop joining if datagrams come one by one, as in a ping-pong, because then they need no control
+ * data. Join again in a stream. A joined message that is read after the end of joining cannot be
+ * split. Therefore stop only when a poll has just found the socket empty. Do not stop while headers
+ * are shown, because these are control data, too.
  */
 static void joining_adapt(const struct uroce_udp *udp, int fd, struct udp_pace *pace,
 			  unsigned int n)
@@ -152,7 +158,7 @@ static void joining_adapt(const struct uroce_udp *udp, int fd, struct udp_pace *
 
 static take_fn *take_of(const struct uroce_udp *udp, const struct udp_pace *pace)
 {
-	if (pace->hits > 1) /* the last polls found packets, too */
+	if (pace->hits > 1) /* the last polls also found packets */
 		return messages_take;
 	if (pace->joins || atomic_load_explicit(&udp->shows_headers, memory_order_relaxed))
 		return message_take;
@@ -188,7 +194,8 @@ static unsigned int flow_poll(struct uroce_udp *udp, struct udp_rx_flow *flow, u
 	unsigned int n;
 
 	n = inlet_poll(udp, &inlet, &flow->pace, budget);
-	if (unlikely(udp->steady)) /* of another sender, by this socket */
+	if (unlikely(udp->steady)) /* this socket received packets of another sender, which needs a
+				      flow */
 		uroce_udp_steady(udp, flow->gid_index);
 	return n;
 }
@@ -224,7 +231,7 @@ static unsigned int silent_poll(struct uroce_udp *udp, unsigned int budget)
 	return 0;
 }
 
-/* Poll all sockets that had packets lately, and now and then a silent one. */
+/* Poll all sockets that had packets recently, and from time to time a silent one. */
 unsigned int uroce_udp_poll(struct uroce_path *path, unsigned int budget)
 {
 	struct uroce_udp *udp = to_udp(path);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A probe: a packet that finds out whether a host receives RoCE. The answer of a host to a packet
- * for a closed port goes to the source port, and all processes share 4791. Therefore a probe leaves
- * from another port.
+ * A probe is a packet that tests whether a host receives RoCE. If the port is closed, the host
+ * answers to the source port, and all processes share port 4791. Therefore a probe leaves from
+ * another port.
  */
 #include <errno.h>
 #include <netinet/in.h>
@@ -16,8 +16,10 @@
 
 enum {
 	BIND_ATTEMPTS = 16,
-	/* Ports of RoCE senders without those of flows. Receivers expect packets of flows to be
-	 * numbered. */
+	/*
+	 * Source ports of RoCE senders, except for ports of flows: receivers expect packets of
+	 * flows to be numbered.
+	 */
 	PORT_MIN = 0xc000,
 	PORTS = 0x4000,
 	PACKET_MAX = 512,
@@ -44,7 +46,7 @@ static int bind_own_port(int fd, union uroce_address *from)
 	return -errno;
 }
 
-/* Make an unconnected socket: its packets have no number, which the ICRC would cover. */
+/* Make an unconnected socket. Its packets have no number that the ICRC would cover. */
 static int probe_socket(const union ibv_gid *sgid, unsigned int ifindex, int *ret_fd)
 {
 	_cleanup_close_ int fd = -1;
@@ -57,7 +59,7 @@ static int probe_socket(const union ibv_gid *sgid, unsigned int ifindex, int *re
 	fd = socket(from.sa.sa_family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return -errno;
-	option(fd, SOL_SOCKET, SO_RCVBUF, 0); /* it receives no packets */
+	option(fd, SOL_SOCKET, SO_RCVBUF, 0); /* this socket receives no packets */
 	if (ipv4) {
 		option(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
 		option(fd, IPPROTO_IP, IP_RECVERR, 1);

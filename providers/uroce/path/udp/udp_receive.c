@@ -17,8 +17,8 @@ enum {
 	DEFAULT_HOP_LIMIT = 64,
 	/* packets in a row after which a sender is known to number like this device */
 	LIKE_US = 256,
-	REFUSED_MAX = 16,     /* packets in a row with other numbers: another sender ... */
-	REFUSED_COUNTING = 2, /* ... or fewer, if these count on from each other */
+	REFUSED_MAX = 16,     /* packets in a row with other numbers that show another sender ... */
+	REFUSED_COUNTING = 2, /* ... or fewer packets, if their numbers follow each other */
 	STEADY = 64,	      /* packets after which a source gets a flow */
 };
 
@@ -30,7 +30,7 @@ struct arrival {
 	struct uroce_route route; /* as seen from the sender: sgid is the remote side */
 	struct uroce_icrc *icrc;
 	struct udp_source *source;
-	bool shared;	  /* received by the socket for all senders */
+	bool shared;	  /* received by the socket that serves all senders */
 	bool marked;	  /* marked by a congested network */
 	uint32_t segment; /* bytes of each datagram but the last */
 	bool multicast;
@@ -43,7 +43,8 @@ static void control_read(struct msghdr *msg, struct arrival *in)
 		int value;
 
 		if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_TOS) {
-			in->route.traffic_class = *CMSG_DATA(c); /* only this value is a byte */
+			in->route.traffic_class =
+				*CMSG_DATA(c); /* the kernel passes only this value as a byte */
 			continue;
 		}
 		if (c->cmsg_len < CMSG_LEN(sizeof(value)))
@@ -86,8 +87,8 @@ static void say_wrong(const struct arrival *in)
 }
 
 /*
- * Forward a packet to another process of this user, which owns the QP. The receiver of a UD packet
- * may see the IP header from the next packet on.
+ * Forward a packet to another process of this user, which owns the QP. From the next packet on, the
+ * receiver of UD packets may get the IP header, too.
  */
 static void pass_on(const struct arrival *in, const struct uroce_hdr *hdr, const uint8_t *data,
 		    uint32_t length)
@@ -180,13 +181,15 @@ static bool source_refuses(struct udp_source *source, uint16_t id)
  * identification, so the ICRC check computes the one that makes the ICRC right. One damaged packet
  * in 2^15 passes this check.
  *
- * - Senders like this device use the numbers 0 to 63 at port 4791. At a port of flows they count on
- * from the last number: a large send counts as one, its packets are numbered on from its own
- * number, and some packets may be lost.
+ * - Senders like this device use the numbers 0 to 63 at port 4791. From a port of flows they
+ *   continue with the number after the last one. A large send counts as one, and its packets count
+ *   from the number of the send. Some packets may be lost.
  *
- * - If a sender is known to do so, no other number is accepted. Then 25 of the 32 bits still check.
+ * - If a sender is known to do so, no other number is accepted. The ICRC then still has the
+ *   strength of 25 bits.
  *
- * - Other senders may use these ports in their own way. They are not regular for LIKE_US packets.
+ * - Other senders may use these ports with other numbers. They never have LIKE_US regular packets
+ *   in a row.
  */
 static bool source_admits(struct udp_source *source, uint16_t id)
 {
@@ -216,7 +219,7 @@ static enum uroce_icrc_verdict check(struct arrival *in, uint16_t *id, const uin
 	return ICRC_WRONG;
 }
 
-/* Show a packet to the capture, unless it is for another process, which shows it. */
+/* Show a packet to the capture, unless it belongs to another process, which shows it itself. */
 static void capture(const struct arrival *in, const uint8_t *data, uint32_t length, uint16_t id)
 {
 	if (is_ours(in->udp->path.host, uroce_wire_dest_qpn(data)))
@@ -228,7 +231,7 @@ static unsigned int arrival_deliver(struct arrival *in, const uint8_t *data, uin
 {
 	struct path_host *host = in->udp->path.host;
 	unsigned int count = 0;
-	uint16_t id = in->source->next; /* of the next packet of a large send; see icrc.h */
+	uint16_t id = in->source->next; /* number of the next packet of a large send; see icrc.h */
 	uint32_t length;
 
 	for (uint32_t at = 0; at < total; at += length, count++, id++) {
@@ -306,7 +309,7 @@ void uroce_udp_steady(struct uroce_udp *udp, unsigned int gid_index)
 	struct udp_source *source = udp->steady;
 
 	udp->steady = NULL;
-	if (source->requests >= STEADY) /* another source has not taken its place */
+	if (source->requests >= STEADY) /* the entry still belongs to this source */
 		uroce_udp_rx_flow_open(udp, source, gid_index);
 	source->requests = 0;
 }

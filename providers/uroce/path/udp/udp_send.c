@@ -30,7 +30,7 @@ static uint8_t packet_class(const struct uroce_av *av, const struct uroce_hdr *h
 
 /*
  * Return whether a packet of @length bytes to a QP of @slot may follow those of @m. A large send
- * may arrive as one message, which goes to the process of its first packet.
+ * may arrive as one message. The receiver then gives it to the process of its first packet.
  */
 static bool message_takes(const struct uroce_udp *udp, const struct udp_message *m, int fd,
 			  const struct uroce_av *av, uint8_t class, uint16_t slot, uint32_t length)
@@ -97,8 +97,8 @@ static void put_icrc(struct udp_message *m, uint16_t id, uint8_t *packet, uint32
 
 /*
  * Return whether this flush leaves with the ICRC that rxe expects. No packet shows whether the peer
- * is rxe. Therefore a repeated flush is sent the other way, and the next flush uses the way that
- * was answered.
+ * is rxe. Therefore a repeated flush is sent with the other ICRC, and the next flush uses the ICRC
+ * that got an answer.
  */
 static bool flush_as_rxe(struct uroce_udp *udp, const struct uroce_hdr *hdr)
 {
@@ -114,7 +114,7 @@ static bool flush_as_rxe(struct uroce_udp *udp, const struct uroce_hdr *hdr)
 }
 
 /*
- * Damage a packet like a bad cable: invert one bit, chosen by @random. Skip the byte of the BTH
+ * Damage a packet as a bad cable does: invert one bit, chosen by @random. Skip the byte of the BTH
  * that the ICRC does not cover.
  */
 static void packet_damage(uint8_t *packet, uint32_t length, uint32_t random)
@@ -126,7 +126,7 @@ static void packet_damage(uint8_t *packet, uint32_t length, uint32_t random)
 	packet[bit / 8] ^= 1 << bit % 8;
 }
 
-/* Append a packet to the buffer behind those of @m. -EFAULT: no change. */
+/* Append a packet to the buffer behind the packets of @m. -EFAULT: nothing was appended. */
 static int message_append(struct uroce_udp *udp, struct udp_message *m, const struct uroce_av *av,
 			  const struct uroce_tx *tx)
 {
@@ -190,7 +190,8 @@ static void message_header(struct uroce_udp *udp, struct udp_message *m, struct 
 	uint16_t segment = m->segment;
 	int class = m->traffic_class, hops = m->hop_limit;
 
-	*control = (struct message_control){}; /* the kernel gets the padding, too */
+	*control =
+		(struct message_control){}; /* clear the padding, too, because the kernel gets it */
 	*iov = (struct iovec){ udp->buffer + m->start, m->length };
 	*msg = (struct msghdr){ .msg_name = m->flow ? NULL : &m->to,
 				.msg_namelen = m->flow ? 0 : uroce_address_length(&m->to),
@@ -239,7 +240,7 @@ static void message_number(struct uroce_udp *udp, struct udp_message *m, uint16_
 	}
 }
 
-/* Let the packets of @m leave one by one, each with the identification that it then has. */
+/* Send the packets of @m one by one, each with its own identification. */
 static void message_split(struct uroce_udp *udp, struct udp_message *m)
 {
 	message_number(udp, m, 0);
@@ -368,9 +369,9 @@ void uroce_udp_leave(struct uroce_udp *udp)
 }
 
 /*
- * Return the message for a packet, new or begun. NULL: no room, and sending made none. Begin a
- * message only if the longest one has room, because the end of the buffer would cut it and a large
- * send costs much the same whatever its length.
+ * Return the message for a packet, new or begun. NULL: no room, also after sending. Begin a message
+ * only if the longest message has room. Otherwise the end of the buffer would cut it in two, and a
+ * short large send costs as much as a long one.
  */
 static struct udp_message *message_for(struct uroce_udp *udp, struct udp_tx_flow *flow, int fd,
 				       const struct uroce_av *av, uint8_t class, uint16_t slot,
@@ -391,7 +392,7 @@ static struct udp_message *message_for(struct uroce_udp *udp, struct udp_tx_flow
 	return message_begin(udp, flow, fd, av, class, slot, length);
 }
 
-/* Count a message with its first packet: it uses up a number. */
+/* Count a message when its first packet is complete, because it uses up a number. */
 static void message_commit(struct uroce_udp *udp, struct udp_message *m)
 {
 	udp->count++;
@@ -416,8 +417,10 @@ static int send_locked(struct uroce_udp *udp, const struct uroce_av *av, const s
 				      sizeof(av->route.sgid))))
 		return -ENETUNREACH;
 	flow = uroce_udp_tx_flow(udp, av, tx->hdr);
-	/* A flush is a message of its own. So is a packet to QP 1, which may be for any process,
-	 * and a damaged one, which must not get a right ICRC later. */
+	/*
+	 * Send a flush as a separate message. Do the same with a packet to QP 1, which may go to
+	 * any process, and with a damaged packet, which must not get a right ICRC later.
+	 */
 	if (unlikely(alone || tx->damage) && udp->count)
 		udp->messages[udp->count - 1].closed = true;
 	m = message_for(udp, flow, fd, av, packet_class(av, tx->hdr), slot, length);

@@ -93,8 +93,10 @@ int uroce_udp_socket(const struct uroce_udp *udp, int family, int *ret_fd)
 	return 0;
 }
 
-/* Make a socket bound to @address that shares the port. @only: receive by the device's interface
- * only. Then the socket does not belong to the steered ones. */
+/*
+ * Make a socket bound to @address that shares the port. @only: receive only from the device's
+ * interface. Such a socket is not steered.
+ */
 static int bind_shared_port(const struct uroce_udp *udp, const union uroce_address *address,
 			    bool only, int *ret_fd)
 {
@@ -119,11 +121,11 @@ static int socket_connect(int fd, const union uroce_address *to)
 }
 
 /*
- * Make the kernel prefer sockets of flows. When it has found the sockets that share an address and
- * port, the kernel searches for a connected one only if one of them was ever connected. Therefore
- * connect this socket for a moment, beside another that stays. Do so after the other is bound: a
- * socket that is bound where only a connected one exists does not join the group (Linux 6.18) and
- * is not steered to.
+ * Make the kernel prefer sockets of flows. Among the sockets that share an address and port, the
+ * kernel searches for a connected one only if one of them was ever connected. Therefore connect a
+ * second socket for a moment, beside the socket that stays. Do so after the first is bound: if only
+ * a connected socket exists, a newly bound socket does not join the group (Linux 6.18) and gets no
+ * steered datagrams.
  */
 static int shared_port_look_further(const struct uroce_udp *udp, const union uroce_address *address,
 				    int *ret_fd)
@@ -215,7 +217,7 @@ void uroce_udp_socket_forget(int fd, const union uroce_address *from)
 
 struct udp_owner {
 	bool found;
-	bool kernel; /* a socket without inode belongs to no process */
+	bool kernel; /* a socket without inode, which belongs to no process */
 	unsigned int uid;
 };
 

@@ -25,8 +25,8 @@ int uroce_udp_socket(const struct uroce_udp *udp, int family, int *ret_fd);
 void uroce_udp_socket_show_header(int fd, bool ipv4);
 /*
  * Choose whether datagrams of one size and sender may be joined (UDP_GRO). The kernel reports the
- * size of each only while they may. Therefore they still may after @join = false if a datagram
- * arrived meanwhile. Return: whether they may be joined.
+ * sizes of joined datagrams only while joining is on. Therefore joining stays on after @join =
+ * false if a datagram arrived meanwhile. Return: whether joining is on.
  */
 bool uroce_udp_socket_join(int fd, bool join);
 
