@@ -35,7 +35,9 @@ static int twin_bind(struct cm_id *id)
 	return twin->backend->bind_addr(twin, &id->id.route.addr.src_addr);
 }
 
-/* Return whether the address has no device yet: its use will decide. */
+/*
+ * Return whether the address has no device yet. The first use of the address determines the device.
+ */
 static bool has_no_device(const struct sockaddr *addr)
 {
 	return cm_addr_is_any(addr) || cm_addr_is_loopback(addr);
@@ -88,7 +90,7 @@ int cm_addr_bind(struct cm_id *id, const struct sockaddr *addr)
 
 	if (r < 0)
 		return r;
-	/* only the kernel supports AF_IB */
+	/* Only the kernel supports AF_IB. */
 	if (cm_addr_is_any(addr) && addr->sa_family != AF_IB &&
 	    cm_channel_is_mixed(cm_id_channel(id)))
 		r = bind_to_both(id, addr);
@@ -105,8 +107,9 @@ CM_EXPORT int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *addr)
 }
 
 /*
- * Choose the backend by the source address, the given one or the routing table's, if there are two.
- * An identifier that changes its backend after the bind of a wildcard keeps the port.
+ * If there are two backends, choose one by the given source address or by the source that the
+ * routing table chooses. If an identifier changes its backend after the bind of a wildcard, it
+ * keeps the port.
  */
 static int choose_for(struct cm_id *id, const struct sockaddr *src, const struct sockaddr *dst)
 {
@@ -125,7 +128,7 @@ static int choose_for(struct cm_id *id, const struct sockaddr *src, const struct
 	r = cm_addr_source_for(dst, &from);
 	if (!r)
 		r = cm_id_choose(id, (struct sockaddr *)&from);
-	else if (r == -EINVAL) /* link-local, no interface: the kernel reports it */
+	else if (r == -EINVAL) /* link-local without an interface: the kernel reports the error */
 		r = cm_id_choose(id, dst);
 	if (!r && before && before != id->backend && bound.ss_family)
 		r = id->backend->bind_addr(id, (struct sockaddr *)&bound);
@@ -141,7 +144,9 @@ int cm_addr_resolve(struct cm_id *id, const struct sockaddr *src, const struct s
 		r = addr_check(id, "rdma_resolve_addr", src);
 	if (r < 0)
 		return r;
-	/* before the call: another thread may read the event at once */
+	/*
+	 * Set the destination before the call, because another thread may read the event at once.
+	 */
 	memcpy(&id->id.route.addr.dst_storage, dst, cm_addr_size(dst));
 	r = choose_for(id, src, dst);
 	if (!r)

@@ -9,7 +9,7 @@
 #include "librdmacm/cm.h"
 #include "librdmacm/sockaddr.h"
 
-/* Copy an address, because results own their addresses. */
+/* Copy an address, because a result owns its addresses. */
 static int addr_copy(const struct sockaddr *from, socklen_t length, struct sockaddr **to,
 		     socklen_t *to_length)
 {
@@ -85,7 +85,7 @@ static struct addrinfo ip_hints(const struct rdma_addrinfo *hints)
 	return ip;
 }
 
-/* Set QP type and port space: those of the hints, or those that were found. */
+/* Set QP type and port space from the hints or, if the hints have none, from the look-up. */
 static void set_service(struct rdma_addrinfo *info, const struct rdma_addrinfo *hints,
 			const struct addrinfo *found)
 {
@@ -177,7 +177,7 @@ static int find(struct rdma_addrinfo *info, const char *node, const char *servic
 
 /* ------------------------------------------------------------------ rdma_getaddrinfo() */
 
-/* Copy the hints of the caller, because there is nothing to look up. */
+/* Copy the hints of the caller, because there is no name to look up. */
 static int take_hints(struct rdma_addrinfo *info, const struct rdma_addrinfo *hints)
 {
 	info->ai_flags = hints->ai_flags;
@@ -288,7 +288,7 @@ CM_EXPORT int rdma_resolve_addrinfo(struct rdma_cm_id *id, const char *node, con
 	return ret_neg1(id ? addrinfo_resolve(to_cm_id(id), node, service, hints) : -EINVAL);
 }
 
-/* Hand out the result, once. */
+/* Return the result to the program. This is possible once. */
 static int addrinfo_query(struct cm_id *id, struct rdma_addrinfo **ret_info)
 {
 	if (id->addrinfo) {

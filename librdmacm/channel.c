@@ -44,7 +44,7 @@ static int backends_open(struct cm_channel *ch)
 	int ibcm = &ibcm_ops ? backend_open(&ibcm_ops, ch, &ch->ibcm_fd) : -ENODEV;
 
 	/*
-	 * There is no list of devices without the kernel's module (ENOSYS). Programs expect ENODEV.
+	 * Without the kernel's module there is no list of devices (ENOSYS). Programs expect ENODEV.
 	 */
 	if (ibcm == -ENOSYS)
 		ibcm = -ENODEV;
@@ -72,7 +72,7 @@ static int backends_open(struct cm_channel *ch)
  * thread then finds a closed channel (EBADF), and no memory of another object.
  */
 static LIST_HEAD(, cm_channel) destroyed = LIST_HEAD_INITIALIZER(destroyed);
-/* Protects that list, and the lists of identifiers of all channels. */
+/* Protects the list above and the lists of identifiers of all channels. */
 static pthread_mutex_t channels_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
@@ -233,7 +233,10 @@ static int ibcm_get(struct cm_channel *ch, struct cm_event *ev)
 	return ibcm_ops.get_event(ch, ev);
 }
 
-/* Take an event of a backend or a posted one. Start behind the source of the last event. */
+/*
+ * Take an event of a backend, or a posted event. Begin with the source behind the one of the last
+ * event.
+ */
 static int event_take(struct cm_channel *ch, struct cm_event *ev)
 {
 	static int (*const sources[])(struct cm_channel * ch, struct cm_event * ev) = {

@@ -3,10 +3,11 @@
  * Private to librdmacm: declarations shared by its files and the two backends.
  *
  * An identifier belongs to one of two backends: ucma, the kernel's connection manager on
- * /dev/infiniband/rdma_cm, or ibcm, our own on QP1 of user-space devices. The choice is made when a
- * local address is known (addr.c). Until then an identifier has no backend. The public functions
- * (one file a noun) check their arguments and call the backend's operation of the same name. They
- * also do the common part: QP transitions, synchronous waiting, counting events, explaining errors.
+ * /dev/infiniband/rdma_cm, or ibcm, the connection manager of this library on QP1 of user-space
+ * devices. The choice is made when a local address is known (addr.c). Until then an identifier has
+ * no backend. The public functions (one file a noun) check their arguments and call the backend's
+ * operation of the same name. They also do the common part: QP transitions, synchronous waiting,
+ * counting events, explaining errors.
  *
  * Return convention: 0 or a negative errno, in operations, too. The public functions convert it.
  *
@@ -68,21 +69,22 @@ struct ibcm_mc;
 struct cm_device {
 	LIST_ENTRY(cm_device) entry;
 	struct ibv_device *device;
-	struct ibv_context *verbs; /* NULL until first needed; see cm_device_open() */
+	struct ibv_context *verbs; /* NULL until it is needed; see cm_device_open() */
 	__be64 guid;
 	int index; /* RDMA device index; -1 unknown */
 	bool user;
-	bool gone;		     /* not in the last list */
-	struct ibv_pd *pd;	     /* default PD of all identifiers; set together with @verbs */
+	bool gone; /* missing in the last list of devices */
+	/* default PD of all identifiers; opened together with @verbs */
+	struct ibv_pd *pd;
 	struct ibv_xrcd *xrcd;	     /* default XRC domain; NULL until first needed */
 	uint8_t max_initiator_depth; /* outstanding reads and atomics per QP, at most 255 */
 	uint8_t max_responder_resources;
-	_Atomic(uint8_t) link_layer[8]; /* [port_num - 1]; 0 not asked yet */
+	_Atomic(uint8_t) link_layer[8]; /* indexed by port_num - 1; 0: not queried yet */
 };
 
 /*
- * Read the list of devices again. New ones are added, lost ones marked gone.
- * Return: 0; a device that cannot be used is logged, and does not fail the others.
+ * Read the list of devices again. Add new devices, and mark missing devices as gone. Return: 0 even
+ * if some devices cannot be used, which is logged.
  */
 int cm_devices_refresh(void);
 
@@ -115,10 +117,11 @@ int cm_device_link_layer(struct cm_device *dev, uint8_t port_num);
  */
 struct cm_channel {
 	struct rdma_event_channel channel; /* public, first */
-	int ucma_fd;			   /* of the kernel's connection manager; -1: not open */
-	int ibcm_fd;			   /* of ibcm; -1: not open */
-	struct ibcm_channel *ibcm;	   /* ibcm's own */
-	/* source that is asked first for the next event: fairness */
+	/* descriptor of the kernel's connection manager; -1: not open */
+	int ucma_fd;
+	int ibcm_fd;		   /* descriptor of ibcm; -1: not open */
+	struct ibcm_channel *ibcm; /* ibcm's own */
+	/* source that is asked first for the next event, so that all sources get their turn */
 	unsigned int turn;
 	int posted_fd;		       /* readable while posted is not empty; -1: never used */
 	TAILQ_HEAD(, cm_event) posted; /* posted.c */
@@ -203,14 +206,15 @@ struct cm_id {
 	uint8_t initiator_depth;
 	uint8_t responder_resources;
 	struct ibv_ece local_ece;
-	struct ibv_ece remote_ece; /* of the last request or answer */
-	uint32_t qp_num;	   /* of a QP that the program created */
+	struct ibv_ece remote_ece; /* ECE options of the last request or answer */
+	uint32_t qp_num;	   /* number of a QP that the program created */
 	bool srq;
 	int backlog;
 
-	struct ibv_qp_init_attr *ep_attr; /* of a passive endpoint: QPs of its requests; ep.c */
-	struct rdma_addrinfo *addrinfo;	  /* rdma_resolve_addrinfo()'s result; addrinfo.c */
-	void *connect_data; /* private data of the rdma_addrinfo an endpoint was made from */
+	/* attributes for the QPs of requests to a passive endpoint; ep.c */
+	struct ibv_qp_init_attr *ep_attr;
+	struct rdma_addrinfo *addrinfo; /* rdma_resolve_addrinfo()'s result; addrinfo.c */
+	void *connect_data; /* private data of the rdma_addrinfo that the endpoint was made from */
 	uint8_t connect_len;
 
 	/*
@@ -218,7 +222,8 @@ struct cm_id {
 	 * acknowledges it.
 	 */
 	pthread_mutex_t lock;
-	struct ibv_sa_path_rec *early_paths; /* ucma: of a route whose event is not read yet */
+	/* ucma: paths of a route whose event has not been read yet */
+	struct ibv_sa_path_rec *early_paths;
 	int num_early_paths;
 	pthread_cond_t acked;
 	uint32_t events_acked;
@@ -281,7 +286,7 @@ int cm_id_choose_none(struct cm_id *id);
  * logged.
  */
 int cm_need_backend(struct cm_id *id, const char *who);
-/* Log that @what is not supported, and return -EOPNOTSUPP. */
+/* Log that the backend does not support @what, and return -EOPNOTSUPP. */
 int cm_unsupported(struct cm_id *id, const char *what);
 
 /* addr.c */
@@ -320,7 +325,7 @@ int cm_conn_complete(struct cm_id *id);
 int cm_mc_joined(struct cm_mc *mc, const struct ibv_ah_attr *attr);
 void cm_groups_free(struct cm_id *id);
 
-/* One line about an identifier: "rdma_cm id 0x... (192.0.2.1:7471 to 192.0.2.2:7471): ..." */
+/* Log one line about an identifier: "rdma_cm id 0x... (192.0.2.1:7471 to 192.0.2.2:7471): ..." */
 #define cm_err(id, fmt, ...)   cm_log(LOG_LEVEL_ERR, id, fmt, ##__VA_ARGS__)
 #define cm_warn(id, fmt, ...)  cm_log(LOG_LEVEL_WARN, id, fmt, ##__VA_ARGS__)
 #define cm_info(id, fmt, ...)  cm_log(LOG_LEVEL_INFO, id, fmt, ##__VA_ARGS__)
@@ -356,7 +361,7 @@ struct cm_event {
 	struct ibv_ece ece;
 	uint8_t private_data[RDMA_MAX_PRIVATE_DATA];
 
-	bool posted;		     /* posted.c, not a backend */
+	bool posted;		     /* the event comes from posted.c and not from a backend */
 	TAILQ_ENTRY(cm_event) entry; /* cm_id.unacked, cm_channel.posted */
 };
 
@@ -396,15 +401,15 @@ struct cm_mc {
 	struct ibcm_mc *ibcm;
 	union ibv_gid mgid;
 	uint16_t mlid;
-	bool attached;	       /* the QP receives from it */
+	bool attached;	       /* the QP receives packets of the group */
 	uint32_t events_acked; /* under id->lock */
 };
 
 /* ------------------------------------------------------------------ backends */
 
 /*
- * Arguments of connect and accept. Depths are final: defaults and device limits have been applied.
- * Private data is as the program gave it: a backend adds or strips its own header.
+ * Arguments of connect and accept. Depths include the defaults and the limits of the device.
+ * Private data is that of the program. A backend adds or removes its own header.
  */
 struct cm_conn {
 	uint32_t qp_num;
@@ -441,8 +446,8 @@ struct cm_service {  /* rdma_resolve_addrinfo() with RAI_SA */
  * caller gets EOPNOTSUPP, and the log says so. All operations except open_channel and serves get
  * objects of this backend.
  *
- * Operations that start something return at once, and end with an event. If they fail, no event
- * comes. The backend logs the reason.
+ * Operations that take time return at once, and an event reports their end. If the call fails,
+ * there is no event. The backend logs the reason.
  */
 struct cm_backend_ops {
 	const char *name; /* "kernel's" or "user-space", before "connection manager" in messages */
@@ -464,8 +469,9 @@ struct cm_backend_ops {
 	void (*close_channel)(struct cm_channel *ch);
 
 	/*
-	 * Take the next event. -EAGAIN: none. Only ucma may sleep in it, and only if its descriptor
-	 * is the channel's. O_NONBLOCK of the program then applies.
+	 * Take the next event. -EAGAIN: there is no event. Only ucma may sleep here, and only if
+	 * the channel's descriptor is the descriptor of ucma. O_NONBLOCK of the program then
+	 * applies.
 	 */
 	int (*get_event)(struct cm_channel *ch, struct cm_event *ev);
 	/*
@@ -550,7 +556,7 @@ struct cm_backend_ops {
 };
 
 extern const struct cm_backend_ops ucma_ops;
-/* Weak: a build without ibcm/ has only the kernel's connection manager. */
+/* Weak, because a build without ibcm/ has only the kernel's connection manager. */
 extern const struct cm_backend_ops ibcm_ops __attribute__((weak));
 
 #endif

@@ -43,7 +43,7 @@ static struct ibv_ece ece_offer(struct cm_id *id)
 
 	if (!id->id.qp || cm_id_is_ud(id))
 		return id->local_ece;
-	/* a device without options offers none */
+	/* a device without options offers no options */
 	if (ibv_query_ece(id->id.qp, &ece))
 		ece = (struct ibv_ece){};
 	return ece;
@@ -142,7 +142,7 @@ CM_EXPORT int rdma_connect(struct rdma_cm_id *id, struct rdma_conn_param *conn_p
 	return ret_neg1(conn_connect(to_cm_id(id), conn_param));
 }
 
-/* Refuse an unusable answer, so that the other side does not wait. */
+/* Reject an unusable answer, so that the other side does not wait. */
 static void conn_refuse(struct cm_id *id)
 {
 	static const struct cm_reject reject = {};
@@ -203,7 +203,7 @@ static int conn_listen(struct cm_id *id, int backlog)
 	const struct sockaddr_in any = { .sin_family = AF_INET };
 	int r = 0;
 
-	/* never bound, and two backends: bind the same port on both */
+	/* The identifier was never bound and has two backends: bind the same port on both. */
 	if (!id->backend)
 		r = cm_addr_bind(id, (const struct sockaddr *)&any);
 	if (!r)

@@ -61,8 +61,8 @@ static int device_add(struct ibv_device *device)
 		LIST_INSERT_HEAD(&cm_devices.devices, dev, entry);
 	}
 	/*
-	 * the old list, perhaps the last holder of the former device, is freed soon; a context
-	 * holds its own device
+	 * The old list may be the last holder of the former device and is freed soon. An open
+	 * context keeps its device.
 	 */
 	if (!dev->verbs)
 		dev->device = device;
@@ -70,7 +70,7 @@ static int device_add(struct ibv_device *device)
 	return 0;
 }
 
-/* Free the gone devices that were never opened, together with their list. */
+/* Free the missing devices that were never opened, together with their list. */
 static void devices_forget_gone(void)
 {
 	struct cm_device *dev = LIST_FIRST(&cm_devices.devices);

@@ -123,7 +123,7 @@ static int request_take(struct cm_id *listener, struct rdma_cm_event **ret_event
 		*ret_event = event;
 		return 0;
 	}
-	/* the program may read it */
+	/* the program may read the event */
 	listener->id.event = event;
 	cm_err(listener, "rdma_get_request: %s instead of a connection request",
 	       rdma_event_str(event->event));
@@ -154,7 +154,10 @@ static int request_get(struct cm_id *listener, struct rdma_cm_id **ret_id)
 	if (r < 0)
 		return r;
 	id = to_cm_id(event->id);
-	/* the event belongs to the new identifier, and its listener may be destroyed earlier */
+	/*
+	 * Count it now: the event belongs to the new identifier, and the listener may be destroyed
+	 * earlier.
+	 */
 	cm_event_count_early(to_cm_event(event));
 	r = request_qp(listener, id);
 	id->id.event = event;

@@ -10,7 +10,8 @@
 #include "librdmacm/cm.h"
 #include "util/cancel.h"
 
-#define LATE_SECONDS 2 /* of waiting for acknowledgements before the missing event is logged */
+/* seconds of waiting for acknowledgements before the missing event is logged */
+#define LATE_SECONDS 2
 
 /* ------------------------------------------------------------------ acknowledgements */
 
@@ -181,7 +182,7 @@ static int do_connect_request(struct cm_channel *ch, struct cm_event *ev)
 		r = id->backend->query_route(id);
 	if (!r && !id->id.verbs)
 		r = -ENODEV;
-	/* it must not end with its listener, and its calls wait like those of the listener */
+	/* It must not end together with its listener. Its calls wait like those of the listener. */
 	if (!r && listener->sync)
 		r = cm_id_migrate(id, NULL);
 	if (r < 0) {
@@ -203,7 +204,7 @@ static void do_ended(struct cm_event *ev)
 	cm_qp_to_error(ev->id);
 }
 
-/* Log the other side's answer for datagrams. It is no errno. */
+/* Log the other side's answer for datagrams. The answer is not an errno. */
 static void log_refused_datagram(const struct cm_event *ev)
 {
 	static const char *const words[] = {

@@ -141,7 +141,7 @@ void cm_groups_free(struct cm_id *id)
 {
 	struct cm_mc *mc;
 
-	/* the backend left the groups when it destroyed the identifier */
+	/* The backend left the groups when it destroyed the identifier. */
 	while ((mc = LIST_FIRST(&id->groups)))
 		group_free(mc);
 }

@@ -13,7 +13,7 @@
 
 static pthread_mutex_t posted_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Add a third member to the channel's epoll, with the first event. */
+/* With the first event, add a third member to the channel's epoll. */
 static int fd_need(struct cm_channel *ch)
 {
 	struct epoll_event event = { .events = EPOLLIN };
@@ -88,7 +88,7 @@ int cm_posted_take(struct cm_channel *ch, struct cm_event *ev)
 	return first ? 0 : -EAGAIN;
 }
 
-/* Move the events of @id to @to, or drop them if it is NULL. */
+/* Move the events of @id to @to. If @to is NULL, drop them. */
 static void move_all(struct cm_id *id, struct cm_channel *to)
 {
 	_cleanup_cancel_ int cancel = cancel_off();

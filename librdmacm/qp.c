@@ -22,8 +22,8 @@ static int init_attr(struct cm_id *id, struct cm_qp_attr *attrs, int count)
 
 /*
  * Move the QP to INIT. Before the connection, on Ethernet, the library knows all attributes: the
- * only P_Key, the port, and no access for the other side yet (RTR gives it). Otherwise the backend
- * knows them.
+ * only P_Key, the port, and no access rights for the other side before RTR. Otherwise the backend
+ * has the attributes.
  */
 static int qp_to_init(struct cm_id *id)
 {
@@ -43,7 +43,7 @@ static int qp_to_rtr(struct cm_id *id, struct cm_qp_attr *rtr)
 {
 	if (rtr->mask & IBV_QP_MAX_DEST_RD_ATOMIC)
 		rtr->attr.max_dest_rd_atomic = id->responder_resources;
-	/* access of the other side by the handshake, which INIT did not know */
+	/* Add access rights for the other side, which were not known for INIT. */
 	rtr->attr.qp_access_flags |= IBV_ACCESS_REMOTE_WRITE;
 	if (id->responder_resources)
 		rtr->attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
@@ -154,7 +154,10 @@ static int queue_create(struct cm_id *id, uint32_t entries, struct ibv_comp_chan
 
 static void queue_destroy(struct ibv_comp_channel **channel, struct ibv_cq **cq)
 {
-	/* a program may use the queue for other QPs, too: then it stays, with its channel */
+	/*
+	 * A program may also use the queue for other QPs. In that case the queue and its channel
+	 * stay.
+	 */
 	bool unused = !*cq || !ibv_destroy_cq(*cq);
 
 	if (*channel && unused)
@@ -165,7 +168,7 @@ static void queue_destroy(struct ibv_comp_channel **channel, struct ibv_cq **cq)
 
 static void queues_destroy(struct cm_id *id)
 {
-	/* an SRQ with its own completion queue keeps it */
+	/* An SRQ with a separate completion queue keeps it. */
 	if (!id->id.srq)
 		queue_destroy(&id->id.recv_cq_channel, &id->id.recv_cq);
 	queue_destroy(&id->id.send_cq_channel, &id->id.send_cq);
@@ -190,7 +193,7 @@ static int queues_create(struct cm_id *id, struct ibv_qp_init_attr_ex *attr)
 
 /* ------------------------------------------------------------------ queue pairs */
 
-/* @pd: NULL, or the PD that the program named */
+/* @pd: the PD that the program named, or NULL */
 static int parents_check(struct cm_id *id, const char *call, const struct ibv_pd *pd)
 {
 	if (!id->id.verbs) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Addresses by service record: RAI_SA. The subnet administrator of a fabric answers an identifier
- * that is bound to a port of it.
+ * Addresses by service record: RAI_SA. The subnet administrator of a fabric answers the query of an
+ * identifier that is bound to a port of the fabric.
  */
 #include <endian.h>
 #include <string.h>
@@ -47,7 +47,7 @@ struct search {
 	const struct rdma_addrinfo *hints;
 	struct rdma_addrinfo *list, **next;
 	bool infiniband; /* an InfiniBand port was found */
-	int error;	 /* of the last port without an answer */
+	int error;	 /* error of the last port that gave no answer */
 };
 
 static int port_ask(struct cm_id *id, const union ibv_gid *gid, struct search *search)

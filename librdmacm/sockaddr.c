@@ -153,7 +153,7 @@ int cm_addr_source_for(const struct sockaddr *dst, struct sockaddr_storage *ret_
 	if (dst->sa_family != AF_INET && dst->sa_family != AF_INET6)
 		return -EAFNOSUPPORT;
 	memcpy(&to, dst, cm_addr_size(dst));
-	/* some systems do not connect a UDP socket to port 0 */
+	/* Set a port, because some systems do not connect a UDP socket to port 0. */
 	cm_addr_set_port((struct sockaddr *)&to, htons(4791));
 	fd = socket(dst->sa_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (fd < 0 || connect(fd, (struct sockaddr *)&to, cm_addr_size(dst)) ||

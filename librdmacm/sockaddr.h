@@ -14,7 +14,10 @@
 /* Return the size of the address in bytes; 0 for other families. */
 socklen_t cm_addr_size(const struct sockaddr *addr);
 bool cm_addr_is_any(const struct sockaddr *addr);
-/* 127.0.0.0/8, ::1: each host has them, therefore no device does. */
+/*
+ * Return whether the address is loopback (127.0.0.0/8, ::1). Each host has these addresses, so no
+ * device has them.
+ */
 bool cm_addr_is_loopback(const struct sockaddr *addr);
 bool cm_addr_is_multicast(const struct sockaddr *addr);
 __be16 cm_addr_port(const struct sockaddr *addr);

@@ -11,7 +11,7 @@
 
 enum {
 	PKEY_DEFAULT = 0xffff,
-	PACKET_LIFE_TIME = 16, /* 0.27 s: what the kernel assumes for RoCE */
+	PACKET_LIFE_TIME = 16, /* 0.27 s, the value that the kernel assumes for RoCE */
 	HOP_LIMIT = 64,
 	SELECTOR_EQUAL = 2,
 	GIDS_MAX = 64,
@@ -48,8 +48,8 @@ struct search {
 };
 
 /*
- * List the GIDs of a device. Return: their number; 0 also if the device cannot be asked; -EIO: a
- * forked child asks a device of its parent.
+ * List the GIDs of a device. Return: the number of GIDs; 0 also if the query fails; -EIO: a forked
+ * child queried a device of its parent.
  */
 static int device_gids(struct cm_device *dev, struct ibv_gid_entry entries[GIDS_MAX])
 {
@@ -170,7 +170,7 @@ static void local_forget(struct ibcm_id *iid)
 }
 
 /*
- * Return the error of an address without a device: -ENODEV if it belongs to this host, otherwise
+ * Return the error for an address without a device: -ENODEV if it belongs to this host, otherwise
  * -EADDRNOTAVAIL.
  */
 static int not_ours(const struct sockaddr *addr)
@@ -187,8 +187,8 @@ static int not_ours(const struct sockaddr *addr)
 }
 
 /*
- * Return the default of afonly. IPv4 takes no IPv6; IPv6 takes both unless the sysctl bindv6only is
- * set.
+ * Return the default of afonly. An IPv4 address accepts only IPv4. An IPv6 address accepts both
+ * families unless the sysctl bindv6only is set.
  */
 static bool afonly_default(sa_family_t family)
 {
@@ -228,14 +228,14 @@ int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 	if (!cm_addr_is_any(addr))
 		r = ibcm_local_find(addr, &local);
 	if (r == -EADDRNOTAVAIL && cm_addr_is_loopback(addr))
-		r = 0; /* no device has it: treat it as any address, as kernels do */
+		r = 0; /* no device has the address: treat it as any address, as kernels do */
 	if (!r && local.cm)
 		r = ibcm_dev_get(local.cm, &iid->dev);
 	if (r < 0)
 		return r == -EADDRNOTAVAIL ? not_ours(addr) : r;
 	/*
-	 * Open devices before other processes know the port, so that no request comes meanwhile. If
-	 * none opens, rdma_listen() reports that.
+	 * Open devices before other processes see the port, so that no request arrives too early.
+	 * If no device opens, rdma_listen() reports that.
 	 */
 	if (!local.cm)
 		(void)ibcm_dev_get_all(&any);
@@ -253,7 +253,10 @@ int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr)
 
 /* --- resolve --- */
 
-/* Replace a loopback address, which some devices lack, by another address of the same family. */
+/*
+ * Replace a loopback address by another address of the same family, because some devices have no
+ * loopback address.
+ */
 static int first_of_family(const struct ibcm_local *local, void *arg)
 {
 	struct sockaddr_storage *addr = arg;
@@ -267,7 +270,7 @@ static int first_of_family(const struct ibcm_local *local, void *arg)
 	return 1;
 }
 
-/* A wildcard as destination means this host. */
+/* Set the destination. A wildcard means this host. */
 static void dst_set(struct ibcm_id *iid, const struct sockaddr *dst)
 {
 	set_addr(&iid->dst, dst);
@@ -306,7 +309,7 @@ static int src_find(struct ibcm_id *iid, const struct sockaddr *src, struct sock
 	return 0;
 }
 
-/* Set the source address, with the port of an earlier bind or of the source given now. */
+/* Set the source address, with the port of an earlier bind or of the given source. */
 static int src_set(struct ibcm_id *iid, const struct sockaddr_storage *from,
 		   const struct sockaddr *src)
 {
@@ -387,8 +390,8 @@ int ibcm_resolve_route(struct cm_id *id, int timeout_ms)
 /* --- queries --- */
 
 /*
- * Return whether the program sees the device. A loopback address that is only bound shows none:
- * programs detect devices by bound addresses, and no device of the kernel has this address.
+ * Return whether the program sees the device. Hide it while a loopback address is only bound:
+ * programs detect devices by bound addresses, and no device of the kernel has a loopback address.
  */
 static bool device_is_known(const struct ibcm_id *iid)
 {
@@ -408,7 +411,7 @@ int ibcm_query_addr(struct cm_id *id)
 		return r;
 	addr->src_storage = iid->src;
 	addr->dst_storage = iid->dst;
-	addr->dst_storage.ss_family = iid->src.ss_family; /* also without an address */
+	addr->dst_storage.ss_family = iid->src.ss_family; /* set also without an address */
 	if (device_is_known(iid)) {
 		id->id.port_num = 1;
 		addr->addr.ibaddr = (struct rdma_ib_addr){ .sgid = iid->local.gid,
@@ -417,7 +420,7 @@ int ibcm_query_addr(struct cm_id *id)
 	}
 	ibcm_lock();
 	if (!iid->detached)
-		iid->id = id; /* a request has its own events from now on */
+		iid->id = id; /* from now on the events of the request belong to this id */
 	ibcm_unlock();
 	return 0;
 }
@@ -441,7 +444,7 @@ uint8_t ibcm_path_rate(const struct ibcm_id *iid)
 	struct ibv_port_attr port;
 
 	port_query(iid, &port);
-	/* as the kernel's RoCE: 10 Gbit/s, and one value for all faster speeds */
+	/* Like the kernel's RoCE: 10 Gbit/s, and one value for all faster speeds. */
 	return port.active_speed > 4 ? IBV_RATE_40_GBPS : IBV_RATE_10_GBPS;
 }
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Requests that had their only answer: refused requests, and those of datagram services. Nothing
- * else is kept of them, but a copy may be under way: a request goes out up to three times within
- * two seconds, and an answer may get lost. A copy gets the same answer, and the program does not
- * see it.
+ * Requests that have got their only answer: refused requests, and requests of datagram services. No
+ * other data of them is kept. A copy of such a request may still arrive: a request is sent up to
+ * three times within two seconds, and an answer may get lost. A copy gets the same answer, and the
+ * program does not see the copy.
  */
 #include <string.h>
 
@@ -11,9 +11,9 @@
 
 enum {
 	SETS = 1 << 11,
-	WAYS = 4, /* entries of a set; the oldest is replaced */
+	WAYS = 4, /* entries of a set, of which the oldest is replaced */
 };
-#define MEMORY 10000000000ull /* ns: covers the copy after 4.3 s */
+#define MEMORY 10000000000ull /* ns: long enough for the copy that follows after 4.3 s */
 
 struct answered {
 	union ibv_gid gid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages in: find the connection of each message, run its state machine, and send and report the
- * results.
+ * Arriving messages: find the connection of each message, run its state machine, send messages and
+ * report events.
  */
 #include <endian.h>
 #include <string.h>
@@ -122,7 +122,7 @@ static void report(struct ibcm_id *iid, const struct ibcm_out *out, const struct
 	}
 }
 
-/* Send a probe. A peer on this host needs none, because the host reports its death. */
+/* Send a probe. A peer on this host needs no probes, because the host reports its death. */
 static void probe(struct ibcm_id *iid, const struct ibcm_out *out)
 {
 	int r = ibcm_probe_send(iid, out->mad[0]);
@@ -192,7 +192,7 @@ static void answer(const struct arrival *in, const struct ibcm_mad *reply)
 		answer_data(in, data);
 }
 
-/* Repeat the only answer to a request. Return: whether there was one. */
+/* Repeat the only answer to a request. Return: whether there was an answer. */
 static bool answer_again(const struct arrival *in)
 {
 	const uint8_t *data =
@@ -229,8 +229,8 @@ static uint64_t arrival_service(const struct arrival *in)
 }
 
 /*
- * Return the GUID of the sender's node. Requests of datagram services name none, therefore their
- * source address stands for it.
+ * Return the GUID of the sender's node. Requests of datagram services have no GUID, so their source
+ * address replaces it.
  */
 static uint64_t arrival_guid(const struct arrival *in)
 {
@@ -291,9 +291,9 @@ static union ibv_gid ip_to_gid(const struct ibcm_ip *ip, const struct in6_addr *
 }
 
 /*
- * Check the header of annex A11. It must name the address that the request came to. The peer may
- * choose the source address. As in the kernel, only addresses that no other host can have are
- * refused.
+ * Check the header of annex A11. Its destination must be the address that received the request. The
+ * peer may choose the source address. As in the kernel, refuse only addresses that no other host
+ * can have.
  */
 static int arrival_ip(struct arrival *in)
 {
@@ -355,7 +355,7 @@ static void request_accept(struct ibcm_id *listener, const struct arrival *in)
 	struct ibcm_id *child = ibcm_id_new(listener->channel, listener->ps, listener->ud);
 
 	if (!child)
-		return; /* the peer tries again */
+		return; /* the peer will try again */
 	if (ibcm_table_add(child, ibcm_prefix()) < 0) {
 		ibcm_id_release(child);
 		return;
@@ -372,8 +372,8 @@ static void request_accept(struct ibcm_id *listener, const struct arrival *in)
 
 /*
  * Return whether the connection is in its time wait, and therefore does not block another
- * connection. Processes come and go within that time, and the next process may choose the same
- * numbers. Its PSNs differ.
+ * connection. A process may end within that time, and the next process may choose the same numbers.
+ * The PSNs then differ.
  */
 static bool is_over(const struct ibcm_id *iid)
 {
@@ -389,9 +389,9 @@ static void let_go(struct ibcm_id *iid)
 }
 
 /*
- * Return whether the peer's QP is already connected on this side. Then one side is mistaken, and
- * both connections end. This is believed only from the peer's own address, because GUIDs and QP
- * numbers are no secrets.
+ * Return whether the peer's QP is already connected on this side. If so, one side is wrong, and
+ * both connections end. Accept this only from the peer's address, because GUIDs and QP numbers are
+ * no secrets.
  */
 static bool request_is_stale(const struct arrival *in)
 {
@@ -413,7 +413,7 @@ static bool request_is_stale(const struct arrival *in)
 	return true;
 }
 
-/* Return whether @known has the id of the request by chance. */
+/* Return whether @known is another connection, which has the id of the request by chance. */
 static bool is_another(const struct ibcm_id *known, const struct arrival *in)
 {
 	return is_over(known) && in->mad.type == IBCM_REQ &&
@@ -460,7 +460,7 @@ static bool request_arrived(struct arrival *in)
 		answer_rej(in, IBCM_REJ_INVALID_TRANSPORT);
 	else if (has_room(listener, in))
 		request_accept(listener, in);
-	/* else the program is behind: the peer repeats its request */
+	/* Otherwise the program is too slow, and the peer repeats its request. */
 	return true;
 }
 
@@ -488,7 +488,7 @@ void ibcm_request_refuse(struct ibcm_id *child)
 
 /* --- answers --- */
 
-/* Find the connection of a REJ after a timeout, whose sender may not know our id. */
+/* Find the connection of a REJ after a timeout. Its sender may not know the id of this side. */
 static struct ibcm_id *rejected_find(const struct arrival *in)
 {
 	const struct ibcm_mad *mad = &in->mad;
@@ -503,8 +503,8 @@ static struct ibcm_id *rejected_find(const struct arrival *in)
 }
 
 /*
- * Return whether the message names the connection. The first answer brings the peer's id, or the
- * peer never knew the connection.
+ * Return whether the message names the connection. The id of the peer is unknown before its first
+ * answer, and a peer may never have known the connection.
  */
 static bool names_connection(const struct ibcm_conn *conn, const struct ibcm_mad *mad)
 {
@@ -541,8 +541,8 @@ static void ask_now(struct ibcm_id *iid, void *arg)
 }
 
 /*
- * Probe all connections to the process of a peer that is gone, once, because the process itself may
- * be gone.
+ * Probe once all connections to the process of a peer that has lost a connection, because the
+ * process itself may have ended.
  */
 static void suspect_peers(const struct ibcm_id *iid)
 {
@@ -618,8 +618,8 @@ static void peer_gone(struct ibcm_id *iid, void *arg)
 
 /*
  * Report the removal of a device to all identifiers on its addresses, as the kernel does. A
- * listener on any address stays, because there may be other devices, or a new interface of that
- * name.
+ * listener on any address stays, because other devices may exist and a new interface may get the
+ * same name.
  */
 static void device_removed(struct ibcm_dev *dev)
 {
@@ -635,8 +635,8 @@ static void device_removed(struct ibcm_dev *dev)
 }
 
 /*
- * Return whether a request is from a socket. Programs with sockets expect a refusal without a
- * listener, as with TCP, and try again themselves.
+ * Return whether a request comes from a socket. Without a listener, programs with sockets expect a
+ * refusal, as with TCP, and try again themselves.
  */
 static bool is_of_socket(const struct ibcm_mad *mad)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events wait in their channel until the program takes them. The channel's descriptor is readable
- * meanwhile.
+ * Events wait in their channel until the program takes them. Until then the channel's descriptor is
+ * readable.
  */
 #include <string.h>
 #include <sys/eventfd.h>
@@ -20,7 +20,7 @@ struct ibcm_channel {
 	TAILQ_HEAD(, ibcm_record) records;
 	LIST_HEAD(, ibcm_id) ids; /* identifiers with events in this channel */
 	int fd;
-	uint64_t waited; /* ns, for the last event */
+	uint64_t waited; /* ns: waiting time for the last event */
 };
 
 static int user_device(struct cm_device *dev, void *arg)
@@ -44,8 +44,8 @@ int ibcm_open_channel(struct cm_channel *ch, int *ret_fd)
 	LIST_INIT(&channel->ids);
 	channel->waited = UINT64_MAX;
 	/*
-	 * The program may set O_NONBLOCK. Calls here never block, because each read follows a
-	 * write.
+	 * Calls here never block, because each read follows a write. Therefore the program may set
+	 * O_NONBLOCK.
 	 */
 	channel->fd = eventfd(0, EFD_CLOEXEC);
 	if (channel->fd < 0) {
@@ -145,7 +145,7 @@ static void record_hand_out(struct ibcm_record *record, struct cm_event *ev)
 	/* Both members of the union begin with the private data. */
 	ev->event.param.conn.private_data =
 		ev->event.param.conn.private_data_len ? ev->private_data : NULL;
-	/* an event of a group counts for the identifier and for the group */
+	/* an event of a group counts both for the identifier and for the group */
 	record->about->reported++;
 	if (record->mc) {
 		ev->mc = record->mc->mc;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Last words: messages that peers on other hosts get when this process is killed. A guardian of the
- * device, which outlives the process, sends them. They are kept up to date with each connection's
- * state.
+ * Last words: messages to peers on other hosts after this process was killed. The guardian of the
+ * device, which outlives the process, sends them. They are updated with each change of a
+ * connection's state.
  */
 #include <fcntl.h>
 #include <linux/seccomp.h>
@@ -18,8 +18,8 @@
 static unsigned int filters_at_start;
 
 /*
- * Return the number of system call filters of this thread. If the kernel does not count them: 1 or
- * 0.
+ * Return the number of system call filters of this thread. If the kernel does not count them,
+ * return 1 or 0.
  */
 static unsigned int filters_now(void)
 {
@@ -43,9 +43,9 @@ __attribute__((constructor)) static void filters_note(void)
 }
 
 /*
- * Return whether the program has put a filter on itself. Such a filter may kill it for starting a
- * guardian. A filter that existed at the start, for example of a container, let the program start,
- * and therefore lets a guardian start.
+ * Return whether the program has set a system call filter for itself. Such a filter may kill the
+ * process when it starts a guardian. A filter that existed before, for example the filter of a
+ * container, allowed the program to start. Therefore it also allows a guardian to start.
  */
 static bool is_confined(void)
 {

@@ -8,11 +8,11 @@
 
 enum {
 	PKEY_DEFAULT = 0xffff,
-	LID_PERMISSIVE = 0xffff, /* as managers write it if routes use GIDs */
+	LID_PERMISSIVE = 0xffff, /* LID in messages whose routes use GIDs */
 	HOP_LIMIT = 64,
-	RESPONSE_TIMEOUT = 20, /* 4.3 s: limit of either side's answer */
+	RESPONSE_TIMEOUT = 20, /* 4.3 s: limit for the answer of either side */
 	MAX_CM_RETRIES = 15,
-	BACKLOG_MAX = 8192, /* of about 1 KiB each */
+	BACKLOG_MAX = 8192, /* limit of pending requests, which take about 1 KiB each */
 	RETRY_MAX = 7,
 };
 
@@ -117,7 +117,7 @@ static int ibcm_migrate_id(struct cm_id *id, struct cm_channel *to, uint32_t *re
 	return r;
 }
 
-/* Set reuseaddr. After the bind it can only be switched on, and not by a listener. */
+/* Set reuseaddr. After the bind it can only be switched on, and a listener cannot do even that. */
 static int set_reuseaddr(struct ibcm_id *iid, bool reuse)
 {
 	if (iid->step != STEP_NEW && (!reuse || iid->step == STEP_LISTEN))
@@ -222,13 +222,13 @@ static int ibcm_listen(struct cm_id *id, int backlog)
 	r = iid->detached ? -EINVAL : listen_start(iid);
 	ibcm_unlock();
 	if (!r && !iid->local.cm)
-		ibcm_interfaces_follow(); /* a device may have come since the devices were opened */
+		ibcm_interfaces_follow(); /* a device may have appeared since the last call */
 	return r;
 }
 
 /* --- connect --- */
 
-/* Write the private data: the header with the addresses, then the program's data. */
+/* Write the private data: the header with the addresses, then the data of the program. */
 static int put_private(const struct ibcm_id *iid, const struct cm_conn *conn, struct ibcm_mad *mad)
 {
 	struct ibcm_ip ip = {
@@ -454,8 +454,8 @@ static int ibcm_reject(struct cm_id *id, const struct cm_reject *reject)
 }
 
 /*
- * Return whether the identifier may be disconnected. As in the kernel, it is no mistake to
- * disconnect a connection that is over or not established yet: no message is sent then.
+ * Return whether the identifier may be disconnected. As in the kernel, a program may disconnect a
+ * connection that has ended or is not established yet. Then no message is sent.
  */
 static bool has_begun(const struct ibcm_id *iid)
 {
@@ -566,7 +566,7 @@ static int attr_fill(const struct cm_id *id, struct ibv_qp_attr *attr, int *ret_
 	if (iid->step == STEP_ENDED || iid->step == STEP_LISTEN ||
 	    (begun && !iid->ud && !attr_is_known(iid, attr->qp_state)))
 		return -EINVAL;
-	/* as in the kernel, before a connection begins each state gets the attributes of INIT */
+	/* As in the kernel, each state gets the attributes of INIT before a connection begins. */
 	if (iid->ud || !begun || attr->qp_state == IBV_QPS_INIT) {
 		attr_init(iid, attr, ret_mask);
 	} else if (attr->qp_state == IBV_QPS_RTR) {

@@ -37,10 +37,11 @@ struct ibcm_dev {
 	struct cm_device *cm;
 	struct ibv_context *verbs;
 	int fd;
+	bool watched; /* the thread waits for @fd; under the lock of opening */
 	LIST_HEAD(, ibcm_prober) probers;
 };
 
-/* One of our addresses. */
+/* An address of this host. */
 struct ibcm_local {
 	struct cm_device *cm;
 	uint8_t index; /* of the GID */
@@ -53,7 +54,7 @@ enum ibcm_step {
 	STEP_BOUND,
 	STEP_ADDR, /* the other side's address is resolved */
 	STEP_ROUTE,
-	STEP_CONNECT, /* see the state of its connection */
+	STEP_CONNECT, /* see the state of the connection */
 	STEP_LISTEN,
 	STEP_ENDED, /* destroyed: no operation is allowed any more */
 };
@@ -61,15 +62,16 @@ enum ibcm_step {
 struct ibcm_record;
 
 struct ibcm_id {
-	struct cm_id *id;     /* NULL: a request that was not taken yet, or detached */
-	atomic_bool detached; /* the program destroyed it: only its time wait is left */
-	bool held;	      /* cm_id.ibcm points to it, although it is detached */
-	bool silent;	      /* a request that is not accepted yet: no events are reported */
+	struct cm_id *id; /* NULL: a request that the program has not taken yet, or detached */
+	/* the program has destroyed the identifier, and only the time wait is left */
+	atomic_bool detached;
+	bool held;   /* detached, but cm_id.ibcm still points to the identifier */
+	bool silent; /* a request that is not accepted yet: no events are reported */
 	struct ibcm_channel *channel; /* NULL: detached, or the channel was closed */
 	LIST_ENTRY(ibcm_id) channel_entry;
 	TAILQ_HEAD(ibcm_records, ibcm_record)
-	records; /* events about it in the channel, oldest first */
-	/* another thread writes it only when it destroys the identifier */
+	records; /* events about this identifier in the channel, oldest first */
+	/* written by another thread only when it destroys the identifier */
 	_Atomic(enum ibcm_step) step;
 	uint16_t ps;
 	bool ud;
@@ -80,28 +82,32 @@ struct ibcm_id {
 	union ibv_gid remote_gid;
 	struct sockaddr_storage src, dst;
 	uint32_t qkey;
-	uint32_t reported;	   /* events handed out about it */
-	bool removed;		   /* its device is gone; DEVICE_REMOVAL is its last event */
+	uint32_t reported; /* number of events about the identifier that the program got */
+	/* the device has been removed; DEVICE_REMOVAL is the last event */
+	bool removed;
 	LIST_ENTRY(ibcm_id) entry; /* of all */
 	/* listener */
 	int backlog;
-	int waiting; /* requests in its channel */
+	int waiting; /* number of requests in the channel */
 	LIST_ENTRY(ibcm_id) listen_entry;
 	/* options */
 	bool reuseaddr;
-	bool afonly, afonly_set; /* if the option is not set, the address decides */
+	/* afonly_set: the program has set the option; otherwise the address decides */
+	bool afonly, afonly_set;
 	uint8_t tos;
 	bool ack_timeout_set;
 	uint8_t ack_timeout;
 	struct ibcm_port *port;
-	/* table.c: has a communication id; can be found by the id of the peer */
+	/*
+	 * in_table: has a communication id; by_peer: can be found by the id of the peer (table.c)
+	 */
 	bool in_table, by_peer;
 	bool counted; /* share.c */
-	/* guard.c: the guardian has a last word for it, made in state @word_of */
+	/* the guardian has a last word for the connection, made in state @word_of (guard.c) */
 	bool guarded;
 	enum ibcm_state word_of;
 	LIST_ENTRY(ibcm_id) peer_entry, qpn_entry;
-	uint32_t heap_place; /* 1 ...; 0: not in the heap */
+	uint32_t heap_place; /* index from 1 on; 0: not in the heap */
 };
 
 struct ibcm_mc {
@@ -117,9 +123,9 @@ uint64_t ibcm_now(void);
 uint32_t ibcm_random(void);
 /* Open QP1 of the device, and let the thread poll it. Without the lock. */
 int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev);
-/* The same for all our devices. */
+/* Open QP1 of all devices in the same way. */
 int ibcm_dev_get_all(struct ibcm_dev **ret_any);
-/* Return the first of the list of open devices. Under the lock. */
+/* Return the first open device of the list. Under the lock. */
 struct ibcm_dev *ibcm_dev_first(void);
 /*
  * Return whether this process was forked after the first use of a device. ibcm_child_refuse() logs
@@ -129,7 +135,10 @@ bool ibcm_is_child(void);
 int ibcm_child_refuse(void);
 /* Let the thread read the error queue of @fd by ibcm_probe_read(). */
 int ibcm_watch_errors(struct ibcm_dev *dev, int fd);
-/* Call before @fd is closed: a forked child has the descriptor, too, and would keep the watch. */
+/*
+ * Call before @fd is closed. Otherwise the watch would stay, because a forked child has the
+ * descriptor, too.
+ */
 void ibcm_unwatch_errors(int fd);
 /* Return the upper byte of the communication ids of this process. */
 uint16_t ibcm_prefix(void);
@@ -143,13 +152,13 @@ void ibcm_wake_by(uint64_t deadline);
 /* --- interfaces.c; without the lock --- */
 
 /*
- * Update the list of devices with the interfaces and addresses of this moment. That costs one
- * system call if none has changed.
+ * Update the list of devices from the present interfaces and addresses. This costs one system call
+ * if there was no change.
  */
 void ibcm_interfaces_follow(void);
-/* The same for the first time, before the list of devices is read. */
+/* Do this for the first time, before the list of devices is read. */
 void ibcm_interfaces_begin(void);
-/* The same in the thread, which also opens new devices for listeners on any address. */
+/* Do this in the thread, which also opens new devices for listeners on any address. */
 void ibcm_interfaces_serve(void);
 /* Return whether such a listener waits for ibcm_interfaces_serve(). */
 bool ibcm_interfaces_wanted(void);
@@ -162,8 +171,8 @@ void ibcm_interfaces_fork_end(void);
 /* --- send.c; under the lock --- */
 
 /*
- * Send a message. If it cannot be sent at all, it counts as lost: its repetitions follow until the
- * peer is unreachable.
+ * Send a message. If sending fails, the message counts as lost: it is repeated until the peer
+ * counts as unreachable.
  */
 void ibcm_send(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad);
 void ibcm_id_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN]);
@@ -173,11 +182,11 @@ bool ibcm_send_retry(void);
 /* --- probe.c; under the lock --- */
 
 /*
- * Send so that a host without a receiver refuses. -ENOENT: the message is for this host, and not
- * sent.
+ * Send a message so that a host without a receiver refuses it. -ENOENT: the message is for this
+ * host, and was not sent.
  */
 int ibcm_probe_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN]);
-/* Read the refusals of hosts. */
+/* Read the refusals that hosts have sent. */
 void ibcm_probe_read(struct ibcm_dev *dev);
 
 /* --- guard.c --- */
@@ -200,7 +209,10 @@ void ibcm_listener_remove(struct ibcm_id *iid);
  * Return whether an identifier listens on any address, and therefore on devices that appear later.
  */
 bool ibcm_listener_on_any(void);
-/* Return the listener on that address, otherwise one on any address, or NULL. */
+/*
+ * Return the listener on that address; if there is none, the listener on any address; otherwise
+ * NULL.
+ */
 struct ibcm_id *ibcm_listener_find(uint64_t service_id, const union ibv_gid *gid,
 				   sa_family_t family);
 uint64_t ibcm_service_id(const struct ibcm_id *iid);
@@ -209,11 +221,11 @@ const union ibv_gid *ibcm_listener_gid(const struct ibcm_id *iid);
 
 /* --- answered.c; under the lock --- */
 
-/* Remember @data as the only answer to the request of @iid. */
+/* Store @data as the only answer to the request of @iid. */
 void ibcm_answered_add(const struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN]);
 /*
- * Return the answer that a request had within the last ten seconds, or NULL. @id, @tid: of the
- * peer.
+ * Return the answer that was sent to a request within the last ten seconds, or NULL. @id, @tid:
+ * numbers of the peer.
  */
 const uint8_t *ibcm_answered_find(const union ibv_gid *gid, uint32_t id, uint64_t tid);
 
@@ -221,21 +233,22 @@ const uint8_t *ibcm_answered_find(const union ibv_gid *gid, uint32_t id, uint64_
 
 /*
  * Keep a request without a listener for a moment. @id: the peer's communication id; @of_socket:
- * keep it only until all processes were asked. False: no memory, or all were asked already.
+ * keep it only until all processes were searched. False: no memory, or all processes were searched
+ * before.
  */
 bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id, bool of_socket);
-/* Drop the request, because the peer gave up. Return: whether there was one. */
+/* Drop the request, because the peer gave up. Return: whether there was a request. */
 bool ibcm_park_withdraw(const union ibv_gid *gid, uint32_t id);
 /*
- * Look for listeners of the parked requests, and refuse those that waited long enough. Return: time
- * of the next look; 0: none.
+ * Search listeners for the parked requests, and refuse the requests that have waited long enough.
+ * Return: time of the next search; 0: none.
  */
 uint64_t ibcm_park_look(uint64_t now);
 
 /* --- table.c; all under the lock --- */
 
 /*
- * Return the prefix of the process that gave a communication id, unique on its host: see
+ * Return the prefix of a communication id. It shows which process of the host assigned the id: see
  * verbs_gsi_open().
  */
 static inline uint16_t ibcm_id_prefix(uint32_t id)
@@ -243,34 +256,38 @@ static inline uint16_t ibcm_id_prefix(uint32_t id)
 	return id >> (32 - VERBS_GSI_PREFIX_BITS);
 }
 
-/* Give the connection a communication id. @prefix: its first bits. -EUSERS: too many. */
+/*
+ * Assign a communication id to the connection. @prefix: its first bits. -EUSERS: there are too many
+ * connections.
+ */
 int ibcm_table_add(struct ibcm_id *iid, uint16_t prefix);
 void ibcm_table_remove(struct ibcm_id *iid);
 struct ibcm_id *ibcm_table_find(uint32_t local_id);
-/* Let the connection be found by the peer's id, and by its QP, from now on. */
+/* From now on the connection can be found by the peer's id and by its QP. */
 void ibcm_table_add_peer(struct ibcm_id *iid);
 void ibcm_table_remove_peer(struct ibcm_id *iid);
 struct ibcm_id *ibcm_table_find_peer(const union ibv_gid *gid, uint64_t guid, uint32_t remote_id);
 struct ibcm_id *ibcm_table_find_qpn(const union ibv_gid *gid, uint64_t guid, uint32_t qpn);
 /* Hash values that peers choose, with a secret seed. */
 uint32_t ibcm_hash(const union ibv_gid *gid, uint64_t guid, uint32_t number);
-/* Return the number of communication ids that are left. */
+/* Return the number of unused communication ids. */
 uint32_t ibcm_table_room(void);
 /* Call @fn for each connection. @fn may remove it. */
 void ibcm_table_each(void (*fn)(struct ibcm_id *iid, void *arg), void *arg);
 
-/* Update the heap of deadlines with conn.deadline. -ENOMEM: the connection has no deadline then. */
+/* Update the heap of deadlines from conn.deadline. -ENOMEM: the connection has no deadline. */
 int ibcm_heap_update(struct ibcm_id *iid);
-/* Return the identifier that is due first, or NULL. */
+/* Return the identifier with the earliest deadline, or NULL. */
 struct ibcm_id *ibcm_heap_first(void);
 
 /* --- share.c: the limit of each host's requests; under the lock --- */
 
-/* Count the identifier with its peer's host while it is a request and no connection. */
+/* Count the identifier for its peer's host while it is a request and not yet a connection. */
 void ibcm_share_update(struct ibcm_id *iid);
 void ibcm_share_leave(struct ibcm_id *iid);
 /*
- * Return whether a further request of that host is accepted, and whether it would be its only one.
+ * Return whether a further request of that host is accepted, and whether it would be the host's
+ * only request.
  */
 bool ibcm_share_allows(const union ibv_gid *gid);
 bool ibcm_share_is_first(const union ibv_gid *gid);
@@ -279,14 +296,14 @@ bool ibcm_share_is_first(const union ibv_gid *gid);
 
 /*
  * Take @port (host order) for the identifier's port space at iid->local; 0: choose one. @shown:
- * reserve it against other processes, too, which an identifier that only connects does not need.
- * -EADDRINUSE, -EADDRNOTAVAIL (a wildcard conflicts), -EACCES (below 1024).
+ * also reserve the port against other processes. An identifier that only connects does not need
+ * this. -EADDRINUSE, -EADDRNOTAVAIL (a wildcard conflicts), -EACCES (below 1024).
  */
 int ibcm_port_take(struct ibcm_id *iid, uint16_t port, bool shown, uint16_t *ret_port);
 void ibcm_port_drop(struct ibcm_id *iid);
 /*
- * Make the port exclusive, because a listener does not share it, whatever reuseaddr is.
- * -EADDRINUSE, -EADDRNOTAVAIL. Without the lock.
+ * Make the port exclusive. A listener does not share its port, whatever reuseaddr is. -EADDRINUSE,
+ * -EADDRNOTAVAIL. Without the lock.
  */
 int ibcm_port_listen(struct ibcm_id *iid);
 
@@ -295,11 +312,11 @@ int ibcm_port_listen(struct ibcm_id *iid);
 void ibcm_addr_to_gid(const struct sockaddr *addr, union ibv_gid *ret_gid);
 bool ibcm_gid_is_ipv4(const union ibv_gid *gid);
 /*
- * Find the device with the address, among those that the last ibcm_interfaces_follow() has found.
- * -EADDRNOTAVAIL: no device has it. Without the lock.
+ * Find the device with the address. Search the devices that the last ibcm_interfaces_follow() has
+ * found. -EADDRNOTAVAIL: no device has it. Without the lock.
  */
 int ibcm_local_find(const struct sockaddr *addr, struct ibcm_local *ret_local);
-/* Call @fn with each of our addresses. Without the lock. */
+/* Call @fn with each address of this host. Without the lock. */
 int ibcm_local_each(int (*fn)(const struct ibcm_local *local, void *arg), void *arg);
 bool ibcm_serves(const struct sockaddr *addr);
 int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr);
@@ -318,7 +335,10 @@ uint8_t ibcm_path_rate(const struct ibcm_id *iid);
 /* --- dispatch.c; under the lock --- */
 
 void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from);
-/* Handle a parked request again. Return: it is done. @last: answer it also without a listener. */
+/*
+ * Handle a parked request again. Return: whether it need not wait any more. @last: answer the
+ * request even without a listener.
+ */
 bool ibcm_request_again(struct ibcm_dev *dev, const struct verbs_gsi_mad *from, bool last);
 /* Send the messages and report the event of a step, and update the deadline. */
 void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm_mad *mad);
@@ -345,19 +365,25 @@ void ibcm_close_channel(struct cm_channel *ch);
 /* Set the channel for the events of an identifier; NULL: no events any more. */
 void ibcm_channel_set(struct ibcm_id *iid, struct ibcm_channel *channel);
 int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev);
-/* Return whether an event is there, and how long, in ns, the program waited for the last one. */
+/*
+ * Return whether there is an event. Also return how long, in ns, the program waited for the last
+ * one.
+ */
 bool ibcm_event_ready(struct cm_channel *ch);
 uint64_t ibcm_event_waited(struct cm_channel *ch);
 void ibcm_event_set_waited(struct cm_channel *ch, uint64_t ns);
-/* Make an event about @iid; under the lock. NULL: no memory, which is logged, or no channel. */
+/*
+ * Make an event about @iid. Under the lock. NULL: there is no memory, which is logged, or no
+ * channel.
+ */
 struct cm_event *ibcm_event_new(struct ibcm_id *iid, enum rdma_cm_event_type type, int status);
 /* Make the event of a request to listener @iid. @child: its new identifier. */
 struct cm_event *ibcm_event_request(struct ibcm_id *iid, struct ibcm_id *child);
 struct cm_event *ibcm_event_group(struct ibcm_id *iid, struct ibcm_mc *mc,
 				  enum rdma_cm_event_type type, int status);
 /*
- * Drop the events about @iid, or only those about @mc if it is not NULL. Requests among them are
- * refused.
+ * Drop the events about @iid. If @mc is not NULL, drop only the events about @mc. Refuse requests
+ * among them.
  */
 void ibcm_events_drop(struct ibcm_id *iid, struct ibcm_mc *mc);
 void ibcm_events_move(struct ibcm_id *iid, struct ibcm_channel *to);

@@ -56,7 +56,7 @@ static void fork_watch(void)
 	pthread_atfork(NULL, NULL, fork_child);
 }
 
-/* Open the socket if needed. Return: whether it is new, so that earlier changes are unknown. */
+/* Open the socket if needed. Return: whether it is new. Then earlier changes are unknown. */
 static bool socket_need(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -71,11 +71,11 @@ static bool socket_need(void)
 	return true;
 }
 
-/* Take all messages, without reading the changes in them. Return: whether there were any. */
+/* Take all messages without reading the changes in them. Return: whether there were messages. */
 static bool socket_drain(void)
 {
 	bool any = false;
-	char start; /* first byte of a message; the rest is discarded with it */
+	char start; /* first byte of a message; recv() discards the rest */
 
 	while (recv(interfaces.fd, &start, sizeof(start), MSG_DONTWAIT) > 0 || errno == ENOBUFS)
 		any = true;
@@ -103,7 +103,7 @@ void ibcm_interfaces_follow(void)
 	pthread_mutex_lock(&interfaces.lock);
 	follow_locked();
 	pthread_mutex_unlock(&interfaces.lock);
-	/* this call may have taken the message that the thread waits for */
+	/* This call may have taken the message that the thread waits for. */
 	if (ibcm_interfaces_wanted())
 		ibcm_wake();
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Listeners, by service id: port space and port. */
+/* Listeners by service id, which consists of port space and port. */
 #include <string.h>
 
 #include "librdmacm/ibcm/ibcm.h"
@@ -15,7 +15,7 @@ uint64_t ibcm_service_id(const struct ibcm_id *iid)
 {
 	const struct sockaddr_in *in = (const struct sockaddr_in *)&iid->src;
 
-	/* the port stands at the same place in IPv6 addresses */
+	/* The port has the same place in IPv6 addresses. */
 	return (uint64_t)iid->ps << 16 | ntohs(in->sin_port);
 }
 

@@ -7,7 +7,7 @@
 #include "util/enum.h"
 #include "util/util.h"
 
-/* The header all MADs share (chapter 13). */
+/* The header of all MADs (chapter 13). */
 enum {
 	MAD_BASE_VERSION = 1,
 	MAD_CLASS_CM = 7,
@@ -113,7 +113,7 @@ static const struct field lap_fields[] = {
 	FIELD(12, 0, 24, lap.remote_qpn),
 };
 
-/* RTU, DREP: only the ids and, perhaps, private data. */
+/* RTU, DREP: the ids, and possibly private data. */
 static const struct field plain_fields[] = { LOCAL_ID, REMOTE_ID };
 
 static const struct field dreq_fields[] = {
@@ -148,7 +148,7 @@ struct layout {
 	const char *name;
 	const struct field *fields;
 	uint16_t count;
-	uint16_t private_byte; /* where the private data begins */
+	uint16_t private_byte; /* first byte of the private data */
 	uint16_t private_size;
 };
 
@@ -253,7 +253,7 @@ static void field_unpack(const struct field *f, const uint8_t *body, struct ibcm
 	}
 }
 
-/* The vendor id of a REP stands in three bytes that other versions left unused. */
+/* The vendor id of a REP is in three bytes that other versions left unused. */
 static const uint8_t rep_vendor_bytes[] = { 15, 19, 23 };
 
 static void rep_vendor_pack(uint32_t vendor, uint8_t *body)
@@ -332,7 +332,7 @@ int ibcm_mad_unpack(const uint8_t data[IBCM_MAD_LEN], struct ibcm_mad *ret_mad)
 /* --- the header of a connection by IP address --- */
 
 enum {
-	IP_VERSION = 0, /* of the header itself */
+	IP_VERSION = 0, /* version of the header itself */
 	IP_PORT = 2,
 	IP_SRC = 4,
 	IP_DST = 20,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Messages of the InfiniBand communication manager (IBTA vol. 1, chapter 12) and the header that
- * connections by IP address carry in their private data (annex A11). Numbers in the structs are
- * host byte order; only mad.c touches the bytes.
+ * connections by IP address carry in their private data (annex A11). Numbers in the structs have
+ * host byte order. Only mad.c reads and writes the bytes of messages.
  */
 #ifndef IBCM_MAD_H
 #define IBCM_MAD_H
@@ -16,9 +16,9 @@
 
 enum {
 	IBCM_MAD_LEN = 256,
-	IBCM_PRIVATE_MAX = 224, /* of RTU and DREP; the others have less */
-	IBCM_INFO_LEN = 72,	/* additional information of REJ, APR and SIDR_REP */
-	IBCM_IP_LEN = 36,	/* header of annex A11 */
+	IBCM_PRIVATE_MAX = 224, /* bytes in RTU and DREP; other messages have less */
+	IBCM_INFO_LEN = 72,	/* bytes of additional information in REJ, APR and SIDR_REP */
+	IBCM_IP_LEN = 36,	/* bytes of the header of annex A11 */
 };
 
 /* Attribute ids. */
@@ -55,7 +55,7 @@ enum ibcm_reject_reason {
 	IBCM_REJ_INVALID_GID = 12,
 	IBCM_REJ_CONSUMER = 28,
 	IBCM_REJ_DUPLICATE_COMM_ID = 30,
-	IBCM_REJ_VENDOR_OPTION = 35, /* extended connection establishment refused */
+	IBCM_REJ_VENDOR_OPTION = 35, /* extended connection establishment was refused */
 };
 
 enum ibcm_sidr_status {
@@ -68,13 +68,13 @@ enum ibcm_sidr_status {
 enum ibcm_transport {
 	IBCM_TRANSPORT_RC = 0,
 	IBCM_TRANSPORT_UC = 1,
-	IBCM_TRANSPORT_EXTENDED = 3, /* see extended_transport: 1 is XRC */
+	IBCM_TRANSPORT_EXTENDED = 3, /* extended_transport has the kind: 1 is XRC */
 };
 
 enum {
 	IBCM_EXTENDED_XRC = 1,
 	IBCM_APR_NO_CONNECTION = 1, /* status of an APR */
-	IBCM_APR_UNSUPPORTED = 2,   /* no alternate paths here */
+	IBCM_APR_UNSUPPORTED = 2,   /* this side has no alternate paths */
 };
 
 /* A path from one side to the other, in REQ and LAP. The sender is "local". */
@@ -98,7 +98,7 @@ struct ibcm_req {
 	uint32_t qpn;
 	uint32_t responder_resources;
 	uint32_t initiator_depth;
-	uint32_t remote_response_timeout; /* 4.096 us << n: limit of the receiver's answer */
+	uint32_t remote_response_timeout; /* 4.096 us << n: limit for the answer of the receiver */
 	uint32_t transport;		  /* enum ibcm_transport */
 	uint32_t extended_transport;
 	uint32_t flow_control;
@@ -139,7 +139,7 @@ struct ibcm_rej {
 
 struct ibcm_mra {
 	uint32_t answered;	  /* enum ibcm_answered */
-	uint32_t service_timeout; /* 4.096 us << n until the answer proper */
+	uint32_t service_timeout; /* 4.096 us << n: time until the answer itself */
 };
 
 struct ibcm_dreq {
@@ -147,7 +147,8 @@ struct ibcm_dreq {
 };
 
 struct ibcm_lap {
-	uint32_t remote_qpn; /* of the receiver; the alternate path is all zero: none */
+	/* QPN of the receiver. If the alternate path is all zero, there is none. */
+	uint32_t remote_qpn;
 };
 
 struct ibcm_apr {
@@ -190,7 +191,7 @@ struct ibcm_mad {
 		struct ibcm_sidr_req sidr_req;
 		struct ibcm_sidr_rep sidr_rep;
 	};
-	uint32_t private_len; /* unpacked: always the room of the message */
+	uint32_t private_len; /* bytes; after unpacking, always the room in the message */
 	uint8_t private_data[IBCM_PRIVATE_MAX];
 };
 
@@ -198,25 +199,28 @@ struct ibcm_mad {
 uint32_t ibcm_private_size(enum ibcm_message type);
 const char *ibcm_message_name(enum ibcm_message type);
 
-/* Encode a message. -EINVAL: no message of this kind, or too much private data. */
+/* Encode a message. -EINVAL: there is no such message, or too much private data. */
 int ibcm_mad_pack(const struct ibcm_mad *mad, uint8_t ret_data[IBCM_MAD_LEN]);
 
 /*
- * @data comes from the network. Return: 0; -EPROTONOSUPPORT (not class 7, version 2, method Send),
- * -EOPNOTSUPP (a message of the class that is not known here), -EPROTO (a length inside is wrong).
+ * Decode a message from the network. Return: 0; -EPROTONOSUPPORT: not class 7, version 2, method
+ * Send; -EOPNOTSUPP: an unknown message of the class; -EPROTO: a wrong length in the message.
  */
 int ibcm_mad_unpack(const uint8_t data[IBCM_MAD_LEN], struct ibcm_mad *ret_mad);
 
 /* Header of a connection by IP address. */
 struct ibcm_ip {
 	sa_family_t family;  /* AF_INET or AF_INET6 */
-	uint16_t port;	     /* of the source; host byte order */
-	struct in6_addr src; /* IPv4: the last four bytes */
+	uint16_t port;	     /* port of the source; host byte order */
+	struct in6_addr src; /* IPv4 addresses are in the last four bytes */
 	struct in6_addr dst;
 };
 
 void ibcm_ip_pack(const struct ibcm_ip *ip, uint8_t ret_data[IBCM_IP_LEN]);
-/* -EPROTO: shorter than the header, or neither IPv4 nor IPv6; -EPROTONOSUPPORT: another version. */
+/*
+ * Decode the header. -EPROTO: @data is shorter than the header, or the header is neither IPv4 nor
+ * IPv6; -EPROTONOSUPPORT: another version.
+ */
 int ibcm_ip_unpack(const uint8_t *data, size_t length, struct ibcm_ip *ret_ip);
 
 /* Return a reject reason in words; never NULL. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The lock, the devices in use, and the thread. The device's own thread takes messages of QP1 if it
- * sees them and the lock is free. One thread for each process takes the rest and waits for the next
- * deadline, so that connections make progress whatever the program does. It sleeps while nothing is
- * due.
+ * The lock, the devices in use, and the thread. The thread of the device takes messages of QP1 if
+ * the lock is free. The thread of this file takes all other messages and waits for the next
+ * deadline. Therefore connections make progress whatever the program does. Until the next deadline
+ * or message the thread sleeps.
  */
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,24 +17,27 @@
 
 enum {
 	EVENTS = 16,
-	BATCH = 64,	     /* messages of one device before the lock is released */
+	BATCH = 64,	     /* limit of messages from one device before the lock is released */
 	RETRY_MS = 1,	     /* between attempts to send while the device has no room */
 	SLEEP_MAX = 60000,   /* ms */
-	GOODBYE_TRIES = 100, /* to get the lock, a millisecond apart */
+	GOODBYE_TRIES = 100, /* attempts to get the lock, one each millisecond */
 };
 
 static struct {
 	pthread_mutex_t lock;
-	/* earlier cancel state of the lock's holder; off meanwhile, because of system calls */
+	/*
+	 * former cancel state of the lock's holder; cancellation is off under the lock because of
+	 * system calls
+	 */
 	int cancel;
-	pthread_mutex_t open_lock; /* opening devices, before lock */
-	pid_t pid;		   /* process of the thread */
-	/* forked from that process: connections and their events belong to the parent */
+	pthread_mutex_t open_lock; /* protects opening of devices; taken before lock */
+	pid_t pid;		   /* process that started the thread */
+	/* this process is a fork of @pid: connections and their events belong to the parent */
 	bool child;
 	int epoll, wake;
 	LIST_HEAD(, ibcm_dev) devs;
 	uint16_t prefix;
-	uint64_t wakes_at; /* when the thread wakes by itself, ns; 0: it is awake */
+	uint64_t wakes_at; /* ns: when the thread wakes without a signal; 0: it is awake */
 } manager = {
 	.lock = PTHREAD_MUTEX_INITIALIZER,
 	.open_lock = PTHREAD_MUTEX_INITIALIZER,
@@ -124,7 +127,7 @@ struct ibcm_dev *ibcm_dev_first(void)
 
 /* --- the thread --- */
 
-/* Receive a batch, under the lock. Return: whether it was all. */
+/* Receive a batch, under the lock. Return: whether all messages were received. */
 static bool dev_receive(struct ibcm_dev *dev)
 {
 	struct verbs_gsi_mad mad;
@@ -138,8 +141,8 @@ static bool dev_receive(struct ibcm_dev *dev)
 }
 
 /*
- * Receive in the device's thread, so that ours need not wake. Never wait for the lock here: its
- * holder may be waiting for this very thread.
+ * Receive in the device's thread, so that the manager's thread need not wake. Never wait for the
+ * lock here, because its holder may be waiting for this thread.
  */
 static bool dev_arrived(void *arg)
 {
@@ -153,8 +156,8 @@ static bool dev_arrived(void *arg)
 }
 
 /*
- * Handle a timeout. Before a request is repeated, check whether the kernel found the neighbour: it
- * gives up after three seconds, earlier than this timeout.
+ * Handle a timeout. Before a request is repeated, check whether the kernel has found the neighbour.
+ * The kernel gives up after three seconds, earlier than this timeout.
  */
 static void step_timeout(struct ibcm_id *iid, uint64_t now, struct ibcm_out *out)
 {
@@ -183,7 +186,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 	return !a || (b && b < a) ? b : a;
 }
 
-/* Do all that is due, under the lock. Return: the next deadline; 0: none. */
+/* Do all work that is due, under the lock. Return: the next deadline; 0: none. */
 static uint64_t all_run(uint64_t now)
 {
 	struct ibcm_id *first;
@@ -278,20 +281,18 @@ static void fork_child(void)
 }
 
 /*
- * Register after the device's provider. Before a fork, the handler that was registered last is
- * called first. Therefore locks are taken in the same order as in the opening of a device.
+ * Register after the device's provider. Before a fork, the handler that was registered last runs
+ * first. Therefore a fork takes locks in the same order as opening a device.
  */
 static void fork_watch(void)
 {
 	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
-static int thread_start(void)
+static int epoll_open(void)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	struct epoll_event changes = { .events = EPOLLIN, .data.ptr = &manager };
-	pthread_t id;
-	int r;
 
 	manager.epoll = epoll_create1(EPOLL_CLOEXEC);
 	manager.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -301,9 +302,29 @@ static int thread_start(void)
 	if (ibcm_interfaces_fd() >= 0 &&
 	    epoll_ctl(manager.epoll, EPOLL_CTL_ADD, ibcm_interfaces_fd(), &changes))
 		return -errno;
-	r = thread_run(thread_main, NULL, &id);
-	if (r < 0)
+	return 0;
+}
+
+static void epoll_close(void)
+{
+	if (manager.epoll >= 0)
+		close(manager.epoll);
+	if (manager.wake >= 0)
+		close(manager.wake);
+	manager.epoll = manager.wake = -1;
+}
+
+static int thread_start(void)
+{
+	pthread_t id;
+	int r = epoll_open();
+
+	if (r == 0)
+		r = thread_run(thread_main, NULL, &id);
+	if (r < 0) {
+		epoll_close();
 		return r;
+	}
 	pthread_setname_np(id, "rdma_cm");
 	pthread_detach(id);
 	manager.pid = getpid();
@@ -313,20 +334,28 @@ static int thread_start(void)
 /* --- devices --- */
 
 /*
- * Open QP1 of the device, and consume @dev: once QP1 is open, the device may call with it at any
- * time.
+ * Open QP1 of the device, and consume @dev, because from then on the device may use it in a call at
+ * any time.
  */
 static int dev_listen(struct ibcm_dev *dev)
 {
 	const struct verbs_gsi_taker taker = { dev_arrived, dev };
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = dev };
 	int r = verbs_gsi_open(dev->verbs, &taker, &dev->fd, &manager.prefix);
 
-	if (r < 0) {
+	if (r < 0)
 		free(dev);
-		return r;
-	}
-	return epoll_ctl(manager.epoll, EPOLL_CTL_ADD, dev->fd, &event) ? -errno : 0;
+	return r;
+}
+
+/* Let the thread wait for the device. After a failure the next use of the device tries again. */
+static int dev_watch(struct ibcm_dev *dev)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = dev };
+
+	if (!dev->watched && epoll_ctl(manager.epoll, EPOLL_CTL_ADD, dev->fd, &event))
+		return -errno;
+	dev->watched = true;
+	return 0;
 }
 
 static int dev_new(struct cm_device *cm, struct ibcm_dev **ret_dev)
@@ -353,6 +382,16 @@ static int dev_new(struct cm_device *cm, struct ibcm_dev **ret_dev)
 	return 0;
 }
 
+static struct ibcm_dev *dev_find(struct cm_device *cm)
+{
+	struct ibcm_dev *dev;
+
+	LIST_FOREACH(dev, &manager.devs, entry)
+		if (dev->cm == cm)
+			return dev;
+	return NULL;
+}
+
 static int dev_get_locked(struct cm_device *cm, struct ibcm_dev **ret_dev)
 {
 	struct ibcm_dev *dev;
@@ -366,13 +405,17 @@ static int dev_get_locked(struct cm_device *cm, struct ibcm_dev **ret_dev)
 		log_err("rdma_cm: %s", strerror(-r));
 		return r;
 	}
-	LIST_FOREACH(dev, &manager.devs, entry) {
-		if (dev->cm != cm)
-			continue;
+	dev = dev_find(cm);
+	if (!dev)
+		r = dev_new(cm, &dev);
+	if (r < 0)
+		return r;
+	r = dev_watch(dev);
+	if (r < 0)
+		log_err("rdma_cm: a device cannot be watched: %s", strerror(-r));
+	else
 		*ret_dev = dev;
-		return 0;
-	}
-	return dev_new(cm, ret_dev);
+	return r;
 }
 
 int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev)
@@ -420,8 +463,8 @@ static void say_goodbye(struct ibcm_id *iid, void *arg)
 }
 
 /*
- * Try to take the lock at exit. Another thread may hold it for a moment; a signal handler that
- * exits may itself hold it.
+ * Try to take the lock at exit. Another thread may hold it for a moment. A signal handler that
+ * exits may also hold it.
  */
 static bool lock_at_exit(void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Multicast groups. RoCE has no subnet administrator: the GID of a group is its IP address, and the
- * Q_Key belongs to the port space. The core attaches the QP, which joins the group on the network.
+ * Q_Key belongs to the port space. The core attaches the QP, and this joins the group on the
+ * network.
  */
 #include <string.h>
 
@@ -65,7 +66,7 @@ int ibcm_leave(struct cm_mc *mc, uint32_t *ret_events)
 {
 	struct ibcm_mc *group = mc->ibcm;
 
-	if (!group) /* another thread destroyed the identifier and freed the group */
+	if (!group) /* another thread has destroyed the identifier and freed the group */
 		return -EINVAL;
 	ibcm_lock();
 	ibcm_events_drop(mc->id->ibcm, group);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Requests for a service without a listener yet. Programs tell their peers where they will listen,
- * or listen a second time, and the peer's request may come first. Such a request waits for a
- * moment, and the first process of this host that listens gets it. The number of waiting requests
- * is bounded, in all and for each host, and the oldest is refused first. The request of a socket
- * waits only until all processes that existed at its arrival were checked.
+ * Requests for a service without a listener yet. A program may tell its peer the port before it
+ * listens there, so the peer's request may arrive first. Such a request waits for a moment, and the
+ * first process of this host that listens gets it. The number of waiting requests is limited, in
+ * total and for each host. The oldest request is refused first. The request of a socket waits only
+ * until all processes that existed at its arrival were checked.
  */
 #include "librdmacm/ibcm/ibcm.h"
 
@@ -14,7 +14,8 @@ enum {
 	PARKED_MAX = 256,
 	PARKED_OF_HOST = 16,
 };
-#define GRACE  1000000000ull /* ns: well below 4.3 s, the time until the peer repeats */
+/* ns a request waits: much less than 4.3 s, after which the peer repeats it */
+#define GRACE  1000000000ull
 #define SOCKET 3000000000ull /* ns: limit of the check of all processes on a busy host */
 #define LOOK   4000000ull    /* ns between two checks for a listener */
 
@@ -58,7 +59,7 @@ static struct parked *find(const union ibv_gid *gid, uint32_t id)
 	return NULL;
 }
 
-/* Return the request to refuse for a new one, or NULL if there is room. */
+/* Return the request to refuse in favour of a new one, or NULL if there is room. */
 static struct parked *in_the_way(const union ibv_gid *gid)
 {
 	struct parked *p, *oldest = NULL;
@@ -83,7 +84,7 @@ bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t i
 
 	if (find(&mad->remote_gid, id))
 		return true;
-	/* all processes were checked since the request came */
+	/* all processes were searched after the request had arrived */
 	if (of_socket && mad->arrived && verbs_gsi_offer(dev->verbs, mad) == -ENOENT)
 		return false;
 	old = in_the_way(&mad->remote_gid);
@@ -99,7 +100,7 @@ bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t i
 		.of_socket = of_socket,
 		.mad = *mad,
 	};
-	/* the device may have checked all processes since the request came */
+	/* the device may have searched all processes after the request had arrived */
 	if (!p->mad.arrived)
 		p->mad.arrived = now;
 	TAILQ_INSERT_TAIL(&lot, p, entry);
@@ -119,7 +120,7 @@ bool ibcm_park_withdraw(const union ibv_gid *gid, uint32_t id)
 	return true;
 }
 
-/* Try to settle a request. Return: it need not wait any more. */
+/* Try to settle a request. Return: whether it need not wait any more. */
 static bool settle(const struct parked *p, uint64_t now)
 {
 	int r = verbs_gsi_offer(p->dev->verbs, &p->mad);

@@ -19,10 +19,10 @@
 
 enum {
 	PORT_PRIVILEGED = 1024,
-	EPHEMERAL_FIRST = 32768, /* as the kernel's ip_local_port_range by default */
+	EPHEMERAL_FIRST = 32768, /* first port of the kernel's ip_local_port_range by default */
 	EPHEMERAL_LAST = 60999,
 	BUCKETS = 1024,
-	SHARES = 16, /* most processes that share a port */
+	SHARES = 16, /* limit of processes that share a port */
 	ALONE = -1,
 	KEY_LENGTH = 33,
 };
@@ -38,9 +38,9 @@ struct ibcm_port {
 	sa_family_t family;
 	union ibv_gid gid;
 	int share; /* number of the shared name, or ALONE */
-	/* socket with that name; -1: none, or held by another identifier of the process */
+	/* socket with that name; -1: there is none, or another identifier of the process has it */
 	int claim;
-	/* socket with the exclusive name, of a listener that shared before; -1: none */
+	/* socket with the exclusive name, for a listener that shared the port before; -1: none */
 	int listen_claim;
 };
 
@@ -127,7 +127,7 @@ static bool probe_name(const struct probe *probe, const char *key, int share)
 	return !connect(probe->fd, (struct sockaddr *)&name, len) || errno != ECONNREFUSED;
 }
 
-/* Check the names of @key. @except: our own share. */
+/* Check the names of @key. @except: number of this process's share. */
 static int probe_key(const struct probe *probe, const char *key, int except)
 {
 	for (int share = 0; probe->shares && share < SHARES; share++)
@@ -187,7 +187,10 @@ static int probe_same(const struct probe *probe, bool alone, int except)
 	return !alone && probe_name(probe, key, ALONE) ? -EADDRINUSE : 0;
 }
 
-/* Check for other owners. @alone: the port is to be exclusive. @except: our own share. */
+/*
+ * Check for other owners. @alone: the port shall be exclusive. @except: number of this process's
+ * share.
+ */
 static int port_probe(const struct ibcm_port *port, bool alone, int except)
 {
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
@@ -263,7 +266,8 @@ static int port_try(struct ibcm_port *port)
 	r = port_check(port, &shared);
 	if (!r && port->shown && !shared) {
 		/*
-		 * other processes are checked without the lock; the port is in the list meanwhile
+		 * Put the port into the list first, because other processes are checked without the
+		 * lock.
 		 */
 		LIST_INSERT_HEAD(&ports[port->number % BUCKETS], port, entry);
 		ibcm_unlock();
@@ -290,7 +294,7 @@ static int port_try_any(struct ibcm_port *port)
 	return r;
 }
 
-/* Return whether the process may use ports below 1024, by the kernel's rule. */
+/* Return whether the kernel's rule lets this process use ports below 1024. */
 static bool may_privileged(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

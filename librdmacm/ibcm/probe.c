@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages out, from a port that only this process uses. If the other host has no receiver, its
- * answer, ICMP "port unreachable", comes to that port. Each of our addresses has a socket.
+ * Sending messages from a port that only this process uses. If the other host has no receiver, its
+ * answer arrives at that port: ICMP "port unreachable". Each address of this host has a socket.
  */
 #include <time.h>
 
@@ -13,7 +13,7 @@
 struct ibcm_prober {
 	LIST_ENTRY(ibcm_prober) entry;
 	union ibv_gid gid; /* our address */
-	int fd;		   /* negative: not made yet */
+	int fd;		   /* descriptor; negative: not made yet */
 };
 
 static struct ibcm_prober *prober_of(struct ibcm_dev *dev, const union ibv_gid *gid)
@@ -31,7 +31,7 @@ static struct ibcm_prober *prober_of(struct ibcm_dev *dev, const union ibv_gid *
 	return prober;
 }
 
-/* Forget a socket, for example of an address that went away. */
+/* Forget a socket, for example because its address was removed. */
 static void prober_forget(struct ibcm_prober *prober)
 {
 	LIST_REMOVE(prober, entry);
@@ -43,8 +43,8 @@ static void prober_forget(struct ibcm_prober *prober)
 }
 
 /*
- * Return whether the socket is unusable, because its address or its interface went away. Errors of
- * one destination do not count: the socket may hold answers of other hosts.
+ * Return whether the socket is unusable, because its address or its interface was removed. Errors
+ * of one destination do not count, because the socket may hold answers of other hosts.
  */
 static bool prober_is_over(const struct ibcm_prober *prober, int error)
 {
@@ -114,7 +114,7 @@ static bool is_refusal(struct msghdr *msg)
 	return false;
 }
 
-/* Read one error. Return: false if there is none. */
+/* Read one error. Return: false if there is no error. */
 static bool error_read(const struct ibcm_prober *prober)
 {
 	struct sockaddr_storage to = {};
@@ -148,7 +148,9 @@ void ibcm_probe_read(struct ibcm_dev *dev)
 		next = LIST_NEXT(prober, entry);
 		while (error_read(prober))
 			;
-		/* an error outside of the queue would wake the thread for ever */
+		/*
+		 * Clear an error outside of the queue. Otherwise it would wake the thread for ever.
+		 */
 		length = sizeof(error);
 		(void)getsockopt(prober->fd, SOL_SOCKET, SO_ERROR, &error, &length);
 	}

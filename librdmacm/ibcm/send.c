@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages out, and messages that the device had no room for. */
+/* Sending messages, and keeping the messages that the device had no room for. */
 #include <string.h>
 
 #include "librdmacm/ibcm/ibcm.h"
 
 enum {
-	RETRY_TRIES = 1000, /* then the message counts as lost */
-	RETRY_STUCK = 128,  /* failures in a row: then the others are not tried */
-	UNSENT_MAX = 65536, /* further messages count as lost, too */
+	RETRY_TRIES = 1000, /* attempts after which the message counts as lost */
+	RETRY_STUCK = 128,  /* failures in a row after which the other messages are not tried */
+	UNSENT_MAX = 65536, /* limit of kept messages; further messages count as lost */
 };
 
 /* A message that the device had no room for. */

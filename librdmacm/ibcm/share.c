@@ -2,8 +2,8 @@
 /*
  * The limit of identifiers for each host. A request costs its sender one packet and this side an
  * identifier. Therefore a host's requests that have not become connections are counted. A host may
- * have half as many of them as there are places left: one host then holds a third of all places,
- * and each further host still finds some.
+ * have half as many of them as there are free places. Then one host holds at most a third of all
+ * places, and each further host still finds free places.
  *
  * Hosts are counted in a count-min sketch. Each host has a counter in every row, chosen by a byte
  * of its hash, and holds at most the smallest of the four counters. Another host shares one of them
@@ -37,7 +37,8 @@ static uint32_t share_held(const union ibv_gid *gid)
 }
 
 /*
- * Return whether the identifier counts. Established connections do not: the program accepted them.
+ * Return whether the identifier counts. Established connections do not count, because the program
+ * has accepted them.
  */
 static bool counts(const struct ibcm_id *iid)
 {

@@ -6,7 +6,7 @@
 #include "util/enum.h"
 #include "util/util.h"
 
-/* Times of a SIDR_REQ, which has none in the message: values that all managers use. */
+/* Times of a SIDR_REQ. The message has none, so all managers use these values. */
 enum {
 	SIDR_TIMEOUT = 20,
 	SIDR_RETRIES = 15,
@@ -52,8 +52,10 @@ int ibcm_state_request(struct ibcm_conn *conn, const struct ibcm_mad *request, u
 	return 0;
 }
 
-/* Take the times of our answer from the request. All repetitions together take at most
- * IBCM_PATIENCE. */
+/*
+ * Take the times of this side's answer from the request. All repetitions together take at most
+ * IBCM_PATIENCE.
+ */
 static void arrival_times(struct ibcm_conn *conn, const struct ibcm_req *req)
 {
 	uint64_t interval =
@@ -172,7 +174,7 @@ int ibcm_state_reject(struct ibcm_conn *conn, uint32_t reason, const void *priva
 	}
 	if (r < 0)
 		return r;
-	/* The peer may have sent packets only after a reply. */
+	/* The peer may have sent packets only if it got a reply. */
 	if (conn->state == IBCM_REP_SENT || conn->state == IBCM_REP_RCVD)
 		ibcm_become_timewait(conn, now);
 	else if (conn->state == IBCM_REQ_SENT)
@@ -218,7 +220,7 @@ void ibcm_state_destroy(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 	case IBCM_SIDR_REQ_RCVD:
 		ibcm_state_reject(conn, IBCM_REJ_CONSUMER, NULL, 0, now, out);
 		break;
-	/* sent once: if it gets lost, the peer's own retries detect the end */
+	/* Send the message once. If it gets lost, the peer's retries detect the end. */
 	case IBCM_ESTABLISHED:
 		send_dreq(conn, now, out);
 		ibcm_become_timewait(conn, now);

@@ -25,8 +25,8 @@ enum ibcm_state {
 };
 
 enum ibcm_event {
-	IBCM_EVENT_REPLY,	 /* REP: the answer to our request */
-	IBCM_EVENT_ESTABLISHED,	 /* RTU: the answer to our reply */
+	IBCM_EVENT_REPLY,	 /* REP: the answer to this side's request */
+	IBCM_EVENT_ESTABLISHED,	 /* RTU: the answer to this side's reply */
 	IBCM_EVENT_REJECTED,	 /* status: the reason */
 	IBCM_EVENT_UNREACHABLE,	 /* status: -ETIMEDOUT, -EHOSTUNREACH */
 	IBCM_EVENT_DISCONNECTED, /* status: 0, or -ETIMEDOUT when the peer did not confirm */
@@ -37,7 +37,7 @@ enum ibcm_event {
 /* Attributes for the QP of the connection. Complete once the state is REP_RCVD or REP_SENT. */
 struct ibcm_qp {
 	uint32_t local_qpn, remote_qpn;
-	uint32_t rq_psn; /* chosen by this side, first PSN of the peer */
+	uint32_t rq_psn; /* first PSN of the peer, chosen by this side */
 	uint32_t sq_psn;
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
@@ -50,7 +50,7 @@ struct ibcm_qp {
 /* Results of the probes of the peer: state_probe.c. */
 struct ibcm_probe {
 	bool near;	 /* the peer is on this host, which reports its death */
-	bool asked;	 /* the last probe or request may still be refused */
+	bool asked;	 /* a refusal of the last probe or request may still arrive */
 	bool answers;	 /* the peer answered a probe before */
 	uint8_t refused; /* refused probes since the last answer */
 	uint32_t silent; /* probes since the last answer */
@@ -61,12 +61,13 @@ struct ibcm_probe {
 struct ibcm_conn {
 	enum ibcm_state state;
 	bool active;
-	bool confirmed; /* the peer's DREQ was answered; a DREP has no answer */
-	bool doubted;	/* the kernel did not find the neighbour once */
-	bool unheard;	/* the request has no answer yet, or none since its last timeout */
+	bool confirmed; /* this side has answered the peer's DREQ; a DREP gets no answer */
+	bool doubted;	/* the kernel once failed to find the neighbour */
+	bool unheard;	/* the request has no answer yet, or no answer since its last timeout */
 	bool again;	/* refused as stale: send the request again at the deadline */
-	uint8_t stale;	/* number of such refusals */
-	uint8_t asks;	/* early repetitions of the request left, before @ask_until */
+	uint8_t stale;	/* number of refusals as stale */
+	/* number of early repetitions of the request that are left before @ask_until */
+	uint8_t asks;
 	uint32_t local_id, remote_id;
 	uint64_t tid;
 	uint64_t local_guid, remote_guid;
@@ -85,16 +86,18 @@ struct ibcm_conn {
 struct ibcm_out {
 	unsigned int mads;
 	uint8_t mad[2][IBCM_MAD_LEN];
-	bool probe; /* send by verbs_gsi_probe(), so that a host without a receiver refuses it */
-	bool must;  /* if verbs_gsi_probe() fails, send it like other messages; otherwise drop it */
-	/* the message is the only answer to a request; copies of the request get it again */
+	/* send by verbs_gsi_probe(), so that a host without a receiver refuses the message */
+	bool probe;
+	/* if verbs_gsi_probe() fails, send the message like others; otherwise drop it */
+	bool must;
+	/* the message is the only answer to a request, and copies of the request get it again */
 	bool answered;
 	bool has_event;
 	enum ibcm_event event;
 	int status;
 };
 
-/* Nanoseconds: limit of the time that messages make this side keep an unfinished connection. */
+/* ns: the longest time for which messages can make this side keep an unfinished connection */
 #define IBCM_PATIENCE 60000000000ull
 
 /* Convert a time of a message, 4.096 us << n, to nanoseconds. */
@@ -104,8 +107,8 @@ static inline uint64_t ibcm_time(uint32_t n)
 }
 
 /*
- * Calls of the application. Each returns 0, or -EINVAL if the state does not allow it: then nothing
- * changed. Each adds to @out, which must be zero at first.
+ * Calls of the application. Each returns 0, or -EINVAL if the state does not allow the call. In
+ * that case the state has not changed. Each adds to @out, which must be zero at first.
  */
 
 /* Send @request: REQ or SIDR_REQ with local_id and tid filled. IDLE -> REQ_SENT, SIDR_REQ_SENT. */
@@ -116,12 +119,12 @@ int ibcm_state_arrive(struct ibcm_conn *conn, const struct ibcm_mad *request);
 /* Answer with @reply: REP or SIDR_REP, ids are filled in here. -> REP_SENT, IDLE. */
 int ibcm_state_reply(struct ibcm_conn *conn, const struct ibcm_mad *reply, uint64_t now,
 		     struct ibcm_out *out);
-/* REP_RCVD: send an RTU. REP_SENT: the first packet came before the RTU and counts as RTU. */
+/* REP_RCVD: send an RTU. REP_SENT: the first packet arrived before the RTU and counts as RTU. */
 int ibcm_state_establish(struct ibcm_conn *conn, struct ibcm_out *out);
 /* Refuse a request or a reply. @private_len must fit a REJ (SIDR_REP). */
 int ibcm_state_reject(struct ibcm_conn *conn, uint32_t reason, const void *private_data,
 		      uint32_t private_len, uint64_t now, struct ibcm_out *out);
-/* ESTABLISHED: send a DREQ. DREQ_RCVD: confirm the peer's. */
+/* ESTABLISHED: send a DREQ. DREQ_RCVD: confirm the DREQ of the peer. */
 int ibcm_state_disconnect(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 /* End the connection in any state: -> TIMEWAIT or IDLE. No event. */
 void ibcm_state_destroy(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
@@ -143,16 +146,20 @@ void ibcm_state_message(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint
 			struct ibcm_out *out);
 void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 /*
- * Note that another connection of this side uses the same queue pair: a refusal as stale is final.
+ * Note that another connection of this side uses the same queue pair. From then on a refusal as
+ * stale is final.
  */
 void ibcm_state_shares_qp(struct ibcm_conn *conn);
 bool ibcm_state_is_asking(const struct ibcm_conn *conn);
 /*
- * Note that the kernel did not find the neighbour. The first time, a request without an answer is
- * repeated; the second time it is given up. Does nothing in other states.
+ * Note that the kernel did not find the neighbour. The first time, repeat a request without an
+ * answer. The second time, give it up. Does nothing in other states.
  */
 void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
-/* End the connection: the peer's process, known by the prefix of its ids, is gone. */
+/*
+ * End the connection, because the process of the peer has ended. The prefix of the ids identifies
+ * the process.
+ */
 void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 
 /*
@@ -164,7 +171,10 @@ void ibcm_state_watch(struct ibcm_conn *conn, uint64_t now);
 void ibcm_state_near(struct ibcm_conn *conn);
 void ibcm_state_refused(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 
-/* Make the answer to @mad, which belongs to no connection here; -ENOENT: no answer is due. */
+/*
+ * Make the answer to @mad, which belongs to no connection of this side. -ENOENT: @mad gets no
+ * answer.
+ */
 int ibcm_state_stray(const struct ibcm_mad *mad, struct ibcm_mad *ret_answer);
 
 const char *ibcm_state_name(enum ibcm_state state);

@@ -9,8 +9,9 @@
 enum {
 	STALE_TRIES = 9,
 };
-#define STALE_PAUSE	1000000ull /* ns before the first, twice as long before each further one */
-#define NEIGHBOUR_ASKED 3500000000ull /* ns: the kernel asks three times, a second apart */
+/* ns before the first repetition, doubled before each further one */
+#define STALE_PAUSE	1000000ull
+#define NEIGHBOUR_ASKED 3500000000ull /* ns: the kernel tries three times, a second apart */
 
 /* --- messages --- */
 
@@ -49,14 +50,14 @@ static void reply_arrived(struct ibcm_conn *conn, const struct ibcm_mad *mad, ui
 }
 
 /*
- * Repeat a request that was refused as stale. The peer still had an earlier connection with our
- * queue pair's number, and has ended it by now or soon. The pauses grow, to half a second in all.
+ * Repeat a request that was refused as stale. The peer still had an earlier connection with the
+ * number of this side's queue pair, and ends it soon. The pauses grow, to half a second in all.
  */
 static bool stale_again(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now)
 {
 	if (conn->state != IBCM_REQ_SENT || mad->rej.reason != IBCM_REJ_STALE_CONN)
 		return false;
-	if (conn->again) /* the refusal of a copy of the request */
+	if (conn->again) /* the refusal belongs to a copy of the request */
 		return true;
 	if (conn->stale == STALE_TRIES)
 		return false;
@@ -114,9 +115,7 @@ static void ready_again(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint
 		ibcm_out_plain(conn, IBCM_RTU, out);
 }
 
-/*
- * Note the peer's DREQ. The application confirms it by its own disconnect, or by destroying the id.
- */
+/* Note the peer's DREQ. The application confirms it when it disconnects or destroys the id. */
 static void disconnect_asked(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 			     struct ibcm_out *out)
 {
@@ -125,7 +124,7 @@ static void disconnect_asked(struct ibcm_conn *conn, const struct ibcm_mad *mad,
 	ibcm_out_event(out, IBCM_EVENT_DISCONNECTED, 0);
 }
 
-/* Confirm the peer's DREQ, which was sent at the same time as ours. */
+/* Confirm the peer's DREQ, which was sent at the same time as the DREQ of this side. */
 static void disconnect_both(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 			    struct ibcm_out *out)
 {
@@ -174,7 +173,7 @@ static void resolved(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_
 	ibcm_out_event(out, IBCM_EVENT_RESOLVED, mad->sidr_rep.status);
 }
 
-/* Refuse an alternate path: the peer keeps the path it has. */
+/* Refuse an alternate path: the peer keeps its present path. */
 static void no_alternate(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 			 struct ibcm_out *out)
 {
@@ -184,7 +183,9 @@ static void no_alternate(struct ibcm_conn *conn, const struct ibcm_mad *mad, uin
 	ibcm_out_mad(conn, &apr, out);
 }
 
-/* Messages without a handler are old or out of place, and are ignored. */
+/*
+ * Handlers by state and message. A message without a handler is old or unexpected, and is ignored.
+ */
 static const message_handler handlers[IBCM_STATES][IBCM_APR + 1] = {
 	[IBCM_REQ_SENT] = {
 		[IBCM_MRA] = extend,
@@ -236,7 +237,7 @@ void ibcm_state_message(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint
 	message_handler handler = mad->type <= IBCM_APR ? handlers[conn->state][mad->type] : NULL;
 
 	if (mad->type == IBCM_DREQ && mad->dreq.remote_qpn != conn->qp.local_qpn)
-		return; /* for another connection that had the same id */
+		return; /* the message is for another connection, which had the same id */
 	if (handler)
 		handler(conn, mad, now, out);
 }
@@ -295,7 +296,7 @@ void ibcm_state_timeout(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 	}
 	conn->left--;
 	conn->deadline = now + conn->interval;
-	conn->unheard = true; /* if the peer asked for more time, it is over */
+	conn->unheard = true; /* if the peer asked for more time, that time has passed */
 	ibcm_repeat(conn, out);
 }
 
@@ -317,7 +318,7 @@ void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_ou
 		ibcm_give_up(conn, now, -EHOSTUNREACH, out);
 		return;
 	}
-	/* The host may have stood still for a few seconds: let the kernel look for it again. */
+	/* The host may have been stopped for a few seconds. Let the kernel search for it again. */
 	conn->doubted = true;
 	conn->ask_until = 0;
 	conn->left--;
@@ -346,7 +347,7 @@ void ibcm_state_peer_gone(struct ibcm_conn *conn, uint64_t now, struct ibcm_out 
 	case IBCM_DREQ_RCVD:
 		ibcm_become_timewait(conn, now);
 		break;
-	default: /* a datagram service: the next repetition finds out */
+	default: /* a datagram service: the next repetition shows the result */
 		break;
 	}
 }

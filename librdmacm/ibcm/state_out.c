@@ -6,7 +6,7 @@
 #include "librdmacm/ibcm/state_out.h"
 #include "util/util.h"
 
-/* Time in an MRA: the application may take long to answer. */
+/* The time in an MRA, because the application may need long for its answer. */
 enum {
 	MRA_SERVICE_TIMEOUT = 24
 };
@@ -24,7 +24,7 @@ void ibcm_out_event(struct ibcm_out *out, enum ibcm_event event, int status)
 	out->status = status;
 }
 
-/* Send once, with the connection's ids. */
+/* Send a message once, with the connection's ids. */
 int ibcm_out_mad(const struct ibcm_conn *conn, struct ibcm_mad *mad, struct ibcm_out *out)
 {
 	uint8_t data[IBCM_MAD_LEN];
@@ -39,7 +39,7 @@ int ibcm_out_mad(const struct ibcm_conn *conn, struct ibcm_mad *mad, struct ibcm
 	return r;
 }
 
-/* Send, and repeat until the peer answers. */
+/* Send a message, and repeat it until the peer answers. */
 int ibcm_out_repeated(struct ibcm_conn *conn, struct ibcm_mad *mad, uint64_t now,
 		      struct ibcm_out *out)
 {
@@ -123,8 +123,8 @@ void ibcm_become(struct ibcm_conn *conn, enum ibcm_state state)
 }
 
 /*
- * Enter the time wait. Packets of the connection may still be under way, therefore its numbers are
- * not used again at once.
+ * Enter the time wait. Packets of the connection may still be under way. Therefore its numbers must
+ * not be used again at once.
  */
 void ibcm_become_timewait(struct ibcm_conn *conn, uint64_t now)
 {

@@ -30,17 +30,17 @@ void ibcm_give_up(struct ibcm_conn *conn, uint64_t now, int status, struct ibcm_
 /* state_probe.c: repeat the request early until an answer comes. */
 void ibcm_ask_begin(struct ibcm_conn *conn, uint64_t now);
 void ibcm_ask_end(struct ibcm_conn *conn);
-/* Return whether the deadline was one of the early ones. */
+/* Return whether the deadline belonged to an early repetition. */
 bool ibcm_ask_early(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 /* Repeat the last message. */
 void ibcm_repeat(struct ibcm_conn *conn, struct ibcm_out *out);
 
-/* Send a probe of the peer; take its answer. */
+/* Send a probe to the peer; handle the answer to it. */
 void ibcm_probe_due(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out);
 void ibcm_probe_answered(struct ibcm_conn *conn, const struct ibcm_mad *mad, uint64_t now,
 			 struct ibcm_out *out);
 
-/* Enter the next state, without a deadline; TIMEWAIT has one. */
+/* Enter the next state, without a deadline. Only TIMEWAIT has a deadline. */
 void ibcm_become(struct ibcm_conn *conn, enum ibcm_state state);
 void ibcm_become_timewait(struct ibcm_conn *conn, uint64_t now);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Probes of the peer. For a killed process a kernel ends the connections. A process with a
- * user-space device may end without a message, therefore its peers probe. The probe is a LAP, which
- * a user-space peer answers with an APR: either it knows the connection, or it does not, and then
- * the connection ends. A kernel's manager does not answer a LAP on RoCE and is probed less and less
- * often.
+ * Probes of the peer. If a process is killed, the kernel ends its connections. A process with a
+ * user-space device may end without a message, and therefore its peers probe. The probe is a LAP,
+ * which a user-space peer answers with an APR. If the answer says that the peer does not know the
+ * connection, the connection ends. A kernel's manager does not answer a LAP on RoCE and is probed
+ * less and less often.
  *
  * A host where no process receives refuses the datagram itself. Any host can forge such a refusal.
  * If the peer answered before, two refusals are believed, each without an answer within a second.
@@ -16,14 +16,14 @@
 
 enum {
 	REFUSALS = 2,
-	DOUBLINGS = 4, /* of the time between two probes without an answer */
+	DOUBLINGS = 4, /* how often the time between two probes doubles without an answer */
 	EARLY_ASKS = 2,
 };
 #define FIRST	 250000000ull  /* ns after the connection was made */
 #define INTERVAL 5000000000ull /* ns between two probes */
-#define DOUBT	 1000000000ull /* ns for an answer after a refusal */
-#define ASK	 500000000ull  /* ns until a request without an answer goes out again */
-/* ns; a kernel limits its refusals to one a second */
+#define DOUBT	 1000000000ull /* ns that a refused peer has for an answer */
+#define ASK	 500000000ull  /* ns after which a request without an answer is sent again */
+/* ns: more than a second, because a kernel sends one refusal a second */
 #define ASK_APART 1200000000ull
 
 /* --- probes by a request --- */
@@ -64,8 +64,8 @@ void ibcm_repeat(struct ibcm_conn *conn, struct ibcm_out *out)
 }
 
 /*
- * Repeat the request before its first timeout by the specification, so that a host without a
- * receiver refuses it. A slow peer asks for more time. On this host no probe is needed.
+ * Repeat the request before the first timeout of the specification, so that a host without a
+ * receiver refuses it. A slow peer asks for more time. A peer on this host needs no probe.
  */
 bool ibcm_ask_early(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connections by the ids in messages, and by their deadlines. */
+/* Connections by the ids in messages and by their deadlines. */
 #include <string.h>
 
 #include "librdmacm/ibcm/ibcm.h"
 
 enum {
 	INDEX_BITS = 16,
-	PLACES = 1 << INDEX_BITS, /* of a communication id: prefix, generation, index */
+	PLACES = 1 << INDEX_BITS, /* a communication id has prefix, generation, index */
 	GENERATION_SHIFT = INDEX_BITS,
 	PREFIX_SHIFT = 32 - VERBS_GSI_PREFIX_BITS,
 	GENERATIONS = 1 << (PREFIX_SHIFT - GENERATION_SHIFT),
@@ -22,12 +22,13 @@ static struct {
 		uint8_t generation;
 	} place[PLACES];
 	/*
-	 * The places ever used. The first is random: a process that had our prefix before us may
-	 * still be in its peers' time wait, under the ids that it gave.
+	 * The places that were ever used. The first place is random: connections of an earlier
+	 * process with the same prefix may still be in the time wait of their peers.
 	 */
 	uint32_t first, used;
 	uint32_t taken;
-	uint32_t first_free, last_free; /* oldest first: an id is not used again soon */
+	/* list of free places, oldest first, so that an id is not used again soon */
+	uint32_t first_free, last_free;
 	struct id_list by_peer[BUCKETS], by_qpn[BUCKETS];
 	struct ibcm_id **heap; /* from 1 on */
 	uint32_t heap_count, heap_room;
@@ -44,7 +45,10 @@ static uint32_t place_take(void)
 {
 	uint32_t index;
 
-	/* places that were never used come first, then the others in the order of their release */
+	/*
+	 * Take places that were never used first, then released places in the order of their
+	 * release.
+	 */
 	if (!table.used)
 		table.first = ibcm_random();
 	if (table.used < PLACES) {
@@ -113,9 +117,9 @@ uint32_t ibcm_table_room(void)
 /* --- by the peer's ids, which the peer chooses --- */
 
 /*
- * Hash by sums of products with secret words (NH of UMAC): for any two inputs, a collision can only
- * be guessed. That holds for all 64 bits of a sum, but callers use a few bits. Therefore the last
- * lines make each bit depend on all of them.
+ * Hash by sums of products with secret words (NH of UMAC): a peer can only guess which inputs
+ * collide. That holds for all 64 bits of a sum, but callers use only a few bits. Therefore the last
+ * lines make each bit depend on all 64 bits.
  */
 uint32_t ibcm_hash(const union ibv_gid *gid, uint64_t guid, uint32_t number)
 {

@@ -34,7 +34,7 @@ static bool look(struct cm_channel *ch, struct ibcm_dev *dev, uint64_t until)
 		if (ibcm_event_ready(ch))
 			return true;
 		if (!(looks % LOOKS_BEFORE_YIELD))
-			sched_yield(); /* the peer's process may need this processor */
+			sched_yield(); /* the process of the peer may need this processor */
 	}
 	verbs_gsi_leave(dev->verbs);
 	return false;
@@ -47,7 +47,7 @@ int ibcm_wait_event(struct cm_channel *ch)
 	uint64_t begin = ibcm_now();
 	int r = 0;
 
-	/* one poll covers all our devices */
+	/* one poll covers all devices of this process */
 	if (!dev || ibcm_event_waited(ch) > MOMENT_NS || !look(ch, dev, begin + LOOK_NS))
 		r = poll(&waiting, 1, -1) < 0 ? -errno : 0;
 	ibcm_event_set_waited(ch, ibcm_now() - begin);

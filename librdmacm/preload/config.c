@@ -73,10 +73,26 @@ static bool line_parse(const char *text, struct line *line)
 	       word_find(protocols, ARRAY_SIZE(protocols), protocol, &line->protocol);
 }
 
+/* Open the file. A FIFO would wait for a writer, and a device has no end. */
+static FILE *file_open(void)
+{
+	FILE *file = NULL;
+	struct stat st;
+
+	if (stat(PATH, &st))
+		return NULL;
+	if (S_ISREG(st.st_mode))
+		file = fopen(PATH, "re");
+	if (!file)
+		log_err("%s: %s: all sockets use RDMA", PATH,
+			S_ISREG(st.st_mode) ? strerror(errno) : "not a regular file");
+	return file;
+}
+
 static void file_read(void)
 {
 	char text[256];
-	FILE *file = fopen(PATH, "re");
+	FILE *file = file_open();
 
 	while (file && lines_count < LINES_MAX && fgets(text, sizeof(text), file)) {
 		text[strcspn(text, "#\n")] = 0;

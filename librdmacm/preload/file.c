@@ -68,7 +68,7 @@ static ssize_t file_send(int rs, int file, off64_t *offset, size_t size)
 	pthread_cleanup_push(free, piece);
 	n = file_send_by(piece, rs, file, offset, size);
 	pthread_cleanup_pop(1);
-	return n;
+	return send_settle(rs, n, 0);
 }
 
 EXPORT ssize_t sendfile64(int fd, int file, off64_t *offset, size_t size)
@@ -181,5 +181,5 @@ EXPORT ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset
 	n = rs_from >= 0 ? socket_to_pipe(piece, rs_from, to, size, waits)
 			 : pipe_to_socket(piece, rs_to, from, size, waits);
 	pthread_cleanup_pop(1);
-	return n;
+	return rs_from >= 0 ? n : send_settle(rs_to, n, 0);
 }

@@ -7,6 +7,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "librdmacm/preload/preload.h"
@@ -40,6 +41,49 @@ static void named_add(int fd, int relay, const struct relay_names *names)
 	named = n;
 }
 
+/* ---- asking ---- */
+
+/* @sent_fd: passed with the request, or -1 */
+static bool ask(const struct relay_request *request, int sent_fd, struct relay_answer *answer,
+		int *ret_fd)
+{
+	*ret_fd = -1;
+	if (door < 0 || relay_send(door, request, sizeof(*request), sent_fd) < 0 ||
+	    relay_receive(door, answer, sizeof(*answer), ret_fd) != sizeof(*answer)) {
+		if (*ret_fd >= 0)
+			real()->close(*ret_fd);
+		return false;
+	}
+	return *ret_fd >= 0;
+}
+
+static bool relay_is_named(int relay)
+{
+	struct named *n = named;
+
+	while (n && n->relay != relay)
+		n = n->next;
+	return n;
+}
+
+/*
+ * Tell the parent that the last descriptor of the relay is closed. The parent then looks whether
+ * other processes have the socket. Therefore replace the socket by the door until @fd is closed.
+ * The data is there for others when close() returns.
+ */
+static void left_tell(int fd, int relay)
+{
+	const struct relay_request request = { .op = RELAY_LEFT, .rs = relay };
+	struct relay_answer answer;
+	int error = errno, none;
+
+	if (door < 0 || relay_is_named(relay))
+		return;
+	real()->dup3(door, fd, O_CLOEXEC);
+	ask(&request, -1, &answer, &none);
+	errno = error;
+}
+
 void heir_forget(int fd)
 {
 	struct named **place, *n;
@@ -49,6 +93,8 @@ void heir_forget(int fd)
 	n = *place;
 	if (n)
 		*place = n->next;
+	if (n && n->relay)
+		left_tell(fd, n->relay);
 	relay_unlock();
 	free(n);
 }
@@ -94,19 +140,7 @@ int heir_name(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen)
 		    : name_copy(&names.own, names.own_size, addr, addrlen);
 }
 
-/* ---- asking ---- */
-
-static bool ask(const struct relay_request *request, struct relay_answer *answer, int *ret_fd)
-{
-	*ret_fd = -1;
-	if (door < 0 || relay_send(door, request, sizeof(*request), -1) < 0 ||
-	    relay_receive(door, answer, sizeof(*answer), ret_fd) != sizeof(*answer)) {
-		if (*ret_fd >= 0)
-			real()->close(*ret_fd);
-		return false;
-	}
-	return *ret_fd >= 0;
-}
+/* ---- doors ---- */
 
 /* Ask for a door, during fork(), with the lock held. */
 int heir_door_for_child(void)
@@ -115,7 +149,7 @@ int heir_door_for_child(void)
 	struct relay_answer answer;
 	int fd;
 
-	return door >= 0 && ask(&request, &answer, &fd) ? fd : -1;
+	return door >= 0 && ask(&request, -1, &answer, &fd) ? fd : -1;
 }
 
 void heir_begin(int new_door)
@@ -161,7 +195,12 @@ int heir_claim(int fd)
 	if (kind <= FD_INHERITED) {
 		const struct relay_request request = { RELAY_CLAIM, FD_INHERITED - kind };
 
-		if (!ask(&request, &answer, &by)) {
+		int process = (int)syscall(SYS_pidfd_open, getpid(), 0);
+		bool answered = ask(&request, process, &answer, &by);
+
+		if (process >= 0)
+			real()->close(process);
+		if (!answered) {
 			by = -1;
 			log_warn("rspreload: descriptor %d: the parent, whose RDMA socket it is, "
 				 "does not relay it",

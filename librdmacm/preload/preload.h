@@ -35,6 +35,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <sys/epoll.h>
@@ -241,6 +242,7 @@ enum relay_op {
 	RELAY_CLOSE, /* the child does not need that RDMA socket any more */
 	RELAY_READ,  /* the child reads from that relay; no answer */
 	RELAY_SHUT,  /* the child sends nothing more by that relay; no answer */
+	RELAY_LEFT,  /* the child has closed the last descriptor of that relay */
 	RELAY_DOOR,  /* open a door for a child of the child */
 };
 
@@ -264,6 +266,13 @@ struct relay_answer {
 void relay_start(void); /* call it in processes that may fork */
 void relay_lock(void);
 void relay_unlock(void);
+/* Number of relays from which data may come back. */
+extern atomic_int relay_lent;
+/*
+ * Bring the RDMA socket to the state that it would have without relays: send what children wrote,
+ * and return what ended children have not received.
+ */
+void relay_settle(int rs);
 /* Send or receive bytes and a descriptor. Return: as send() and recv(). */
 ssize_t relay_send(int fd, const void *bytes, size_t size, int sent_fd);
 ssize_t relay_receive(int fd, void *bytes, size_t size, int *ret_fd);
@@ -291,6 +300,8 @@ static inline int fd_use(int fd)
 {
 	int rs = fd_socket(fd);
 
+	if (unlikely(rs >= 0 && atomic_load_explicit(&relay_lent, memory_order_relaxed)))
+		relay_settle(rs);
 	if (likely(rs > FD_ACTIVE))
 		return rs;
 	return rs <= FD_INHERITED ? heir_claim(fd) : rs >= FD_CHANGING ? fork_change_over(fd) : rs;
@@ -322,6 +333,12 @@ static inline int fd_know(int fd)
  * one.
  */
 void stream_standard(int fd);
+
+/*
+ * transfer.c: raise SIGPIPE, as TCP does, if a send by the RDMA socket failed with EPIPE. Return:
+ * @n, the result of the send.
+ */
+ssize_t send_settle(int rs, ssize_t n, int flags);
 
 /* socket.c: set the sizes that the environment asks for */
 void socket_sizes_set(int rs);

@@ -164,24 +164,55 @@ static bool is_no_path(int error)
 	}
 }
 
-/*
- * Return whether another listener has the port, and the program allows it to share the port. The
- * port of RDMA has one listener, therefore the second one listens by TCP.
- */
-static bool is_shared_port(int rs, int error)
+static int option_read(int rs, int name)
 {
 	socklen_t size = sizeof(int);
-	int on = 0;
+	int value = 0;
 
-	return error == EADDRINUSE &&
-	       RS(rgetsockopt(rs, SOL_SOCKET, SO_REUSEPORT, &on, &size)) == 0 && on;
+	return RS(rgetsockopt(rs, SOL_SOCKET, name, &value, &size)) < 0 ? 0 : value;
 }
 
-/* Replace the socket after rbind() or rlisten() failed, if TCP can serve it. Return: 0 or -1. */
-static int address_to_tcp(int fd, int rs, const char *what)
+static bool has_port(int rs, in_port_t port)
+{
+	struct sockaddr_storage name = {};
+	socklen_t size = sizeof(name);
+
+	return RS(rgetsockname(rs, (struct sockaddr *)&name, &size)) == 0 &&
+	       ((struct sockaddr_in *)&name)->sin_port == port; /* in IPv6 at the same place */
+}
+
+/*
+ * Return whether another listener has the port, and the program allows both to share the port. The
+ * port of RDMA has one listener, therefore the second one listens by TCP. The choice of a listener
+ * in another process is not known, and counts as permission.
+ */
+static bool is_shared_port(int rs, int error, const struct sockaddr *addr)
+{
+	struct sockaddr_storage own = {};
+	socklen_t size = sizeof(own);
+
+	if (error != EADDRINUSE || !option_read(rs, SO_REUSEPORT))
+		return false;
+	if (!addr) {
+		RS(rgetsockname(rs, (struct sockaddr *)&own, &size));
+		addr = (struct sockaddr *)&own;
+	}
+	for (int other = -1; (other = fd_next_socket(other + 1)) >= 0;)
+		if (other != rs && option_read(other, SO_TYPE) == SOCK_STREAM &&
+		    has_port(other, ((const struct sockaddr_in *)addr)->sin_port) &&
+		    !option_read(other, SO_REUSEPORT))
+			return false;
+	return true;
+}
+
+/*
+ * Replace the socket after rbind() or rlisten() failed, if TCP can serve it. @addr: the address of
+ * rbind(), or NULL. Return: 0 or -1.
+ */
+static int address_to_tcp(int fd, int rs, const struct sockaddr *addr, const char *what)
 {
 	int error = errno;
-	bool replace = is_no_path(error) || is_shared_port(rs, error);
+	bool replace = is_no_path(error) || is_shared_port(rs, error, addr);
 
 	errno = error;
 	return replace ? socket_to_tcp(fd, what) : -1;
@@ -201,7 +232,7 @@ EXPORT int bind(int fd, const struct sockaddr *addr, socklen_t addrlen)
 		fd_set_bound(rs);
 	if (r == 0)
 		return 0;
-	if (address_to_tcp(fd, rs, "bind") < 0)
+	if (address_to_tcp(fd, rs, addr, "bind") < 0)
 		return -1;
 	return real()->bind(fd, addr, addrlen);
 }
@@ -243,7 +274,7 @@ EXPORT int listen(int fd, int backlog)
 	low_release(&low);
 	if (r == 0)
 		return 0;
-	if (address_to_tcp(fd, rs, "listen") < 0)
+	if (address_to_tcp(fd, rs, NULL, "listen") < 0)
 		return -1;
 	return real()->listen(fd, backlog);
 }

@@ -3,6 +3,17 @@
 #include <unistd.h>
 
 #include "librdmacm/preload/preload.h"
+#include "librdmacm/rsocket/private.h"
+
+ssize_t send_settle(int rs, ssize_t n, int flags)
+{
+	if (likely(n >= 0) || errno != EPIPE || flags & MSG_NOSIGNAL)
+		return n;
+	if (RS(rs_send_is_signalled(rs)))
+		pthread_kill(pthread_self(), SIGPIPE);
+	errno = EPIPE;
+	return n;
+}
 
 EXPORT ssize_t read(int fd, void *buf, size_t size)
 {
@@ -29,10 +40,21 @@ EXPORT ssize_t recv(int fd, void *buf, size_t size, int flags)
 EXPORT ssize_t recvfrom(int fd, void *buf, size_t size, int flags, struct sockaddr *addr,
 			socklen_t *addrlen)
 {
+	struct iovec iov = { buf, size };
+	struct msghdr msg = { .msg_name = addr, .msg_iov = &iov, .msg_iovlen = 1 };
 	int rs = fd_read(fd);
+	ssize_t n;
 
-	return rs >= 0 ? RS_SLEEPY(rrecvfrom(rs, buf, size, flags, addr, addrlen))
-		       : real()->recvfrom(fd, buf, size, flags, addr, addrlen);
+	if (rs < 0)
+		return real()->recvfrom(fd, buf, size, flags, addr, addrlen);
+	if (!addr || !addrlen)
+		return RS_SLEEPY(rrecv(rs, buf, size, flags));
+	/* As with TCP, a stream has no address. rrecvfrom() names the peer. */
+	msg.msg_namelen = *addrlen;
+	n = RS_SLEEPY(rrecvmsg(rs, &msg, flags));
+	if (n >= 0)
+		*addrlen = msg.msg_namelen;
+	return n;
 }
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
@@ -46,7 +68,7 @@ EXPORT ssize_t write(int fd, const void *buf, size_t size)
 {
 	int rs = fd_use(fd);
 
-	ssize_t n = rs >= 0 ? RS_SLEEPY(rwrite(rs, buf, size)) : -1;
+	ssize_t n = rs >= 0 ? send_settle(rs, RS_SLEEPY(rwrite(rs, buf, size)), 0) : -1;
 
 	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->write(fd, buf, size) : n;
 }
@@ -55,7 +77,7 @@ EXPORT ssize_t writev(int fd, const struct iovec *iov, int count)
 {
 	int rs = fd_use(fd);
 
-	ssize_t n = rs >= 0 ? RS_SLEEPY(rwritev(rs, iov, count)) : -1;
+	ssize_t n = rs >= 0 ? send_settle(rs, RS_SLEEPY(rwritev(rs, iov, count)), 0) : -1;
 
 	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->writev(fd, iov, count) : n;
 }
@@ -64,7 +86,7 @@ EXPORT ssize_t send(int fd, const void *buf, size_t size, int flags)
 {
 	int rs = fd_use(fd);
 
-	ssize_t n = rs >= 0 ? RS_SLEEPY(rsend(rs, buf, size, flags)) : -1;
+	ssize_t n = rs >= 0 ? send_settle(rs, RS_SLEEPY(rsend(rs, buf, size, flags)), flags) : -1;
 
 	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->send(fd, buf, size, flags) : n;
 }
@@ -74,7 +96,10 @@ EXPORT ssize_t sendto(int fd, const void *buf, size_t size, int flags, const str
 {
 	int rs = fd_use(fd);
 
-	ssize_t n = rs >= 0 ? RS_SLEEPY(rsendto(rs, buf, size, flags, addr, addrlen)) : -1;
+	ssize_t n =
+		rs >= 0 ? send_settle(rs, RS_SLEEPY(rsendto(rs, buf, size, flags, addr, addrlen)),
+				      flags)
+			: -1;
 
 	return rs < 0 || (n < 0 && socket_is_udp_now(fd))
 		       ? real()->sendto(fd, buf, size, flags, addr, addrlen)
@@ -85,7 +110,7 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	int rs = fd_use(fd);
 
-	ssize_t n = rs >= 0 ? RS_SLEEPY(rsendmsg(rs, msg, flags)) : -1;
+	ssize_t n = rs >= 0 ? send_settle(rs, RS_SLEEPY(rsendmsg(rs, msg, flags)), flags) : -1;
 
 	/* The kernel refuses control messages for reasons of its own. */
 	return rs < 0 || (n < 0 && !msg->msg_controllen && socket_is_udp_now(fd))

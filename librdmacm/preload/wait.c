@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,7 +229,8 @@ EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 		return real()->epoll_ctl(epfd, op, fd, event);
 	/* An RDMA socket is an epoll for the kernel, but not for the program. */
 	if (fd_socket(epfd) >= 0) {
-		errno = EINVAL;
+		if (real()->fcntl(fd, F_GETFD, NULL) >= 0)
+			errno = EINVAL;
 		return -1;
 	}
 	if (rs < 0) {

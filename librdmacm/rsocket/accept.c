@@ -19,7 +19,7 @@
 #define BACKLOG_MAX	  4096
 
 #define CHILD_DESCRIPTORS 4  /* descriptors of a socket and its channels */
-#define LOW_END		  64 /* low numbers are left to the program */
+#define LOW_END		  64 /* descriptors below this number are left to the program */
 
 static int queue_create(struct rs_socket *s)
 {
@@ -41,8 +41,8 @@ static void queue_destroy(struct rs_socket *s)
 }
 
 /*
- * Start to listen. rdma_listen() comes last, because it cannot be undone. A socket that may not
- * listen may try again.
+ * Start to listen. Call rdma_listen() last, because it cannot be undone. A socket that was refused
+ * may try again.
  */
 static int listen_start(struct rs_socket *s, int backlog)
 {
@@ -51,7 +51,10 @@ static int listen_start(struct rs_socket *s, int backlog)
 	if (r == 0)
 		r = rs_service_listen(s);
 	if (r == 0 && rdma_listen(s->id, backlog) < 0) {
-		/* Any address and another one conflict: the address itself was bound already. */
+		/*
+		 * The any-address conflicts with a bound address only if the same address was bound
+		 * before.
+		 */
 		r = errno == EADDRNOTAVAIL ? -EADDRINUSE : -errno;
 		rs_service_unlisten(s);
 	}
@@ -140,7 +143,7 @@ static void options_inherit(struct rs_socket *child, const struct rs_socket *lis
 	child->linger_seconds = listener->linger_seconds;
 }
 
-/* Destroy a socket that the program never got. */
+/* Destroy a socket that the program has never received. */
 static void child_drop(struct rs_socket *child)
 {
 	bool is_parents;
@@ -160,7 +163,7 @@ static void request_refuse(struct rdma_cm_event *event)
 	rdma_destroy_id(id);
 }
 
-/* Make a socket of the request. It is rejected on failure, and its id destroyed. */
+/* Make a socket of the request. On failure reject the request and destroy its id. */
 static struct rs_socket *request_accept(struct rs_socket *s, struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *conn = &event->param.conn;
@@ -258,7 +261,7 @@ static int descriptors_look(struct rs_socket *s)
 	return r;
 }
 
-/* Let raccept() report the lack of descriptors, while the peer waits. Under s->lock. */
+/* Let raccept() report that descriptors are missing. The peer waits meanwhile. Under s->lock. */
 static void spent_begin(struct rs_socket *s, int error)
 {
 	rs_err(s, "a connection waits, which takes %d descriptors: %s", CHILD_DESCRIPTORS,
@@ -271,7 +274,7 @@ static void spent_begin(struct rs_socket *s, int error)
 	rs_waiters_wake(s);
 }
 
-/* Return whether a request has come and there are no descriptors for it. */
+/* Return whether a request has arrived and no descriptors are left for it. */
 static bool descriptors_are_spent(struct rs_socket *s)
 {
 	struct pollfd p = { .fd = s->channel->fd, .events = POLLIN };
@@ -375,7 +378,7 @@ static int child_take(struct rs_socket *s, struct rs_socket **ret_child)
 		TAILQ_REMOVE(&s->accepted, child, of_listener);
 		s->accepted_count--;
 	} else if (s->spent) {
-		s->spent = false; /* until the service finds none again */
+		s->spent = false; /* until the service again finds no descriptors */
 		r = descriptors_look(s);
 	} else {
 		return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Ancillary data of received datagrams: the address and the interface that a datagram came to, its
- * hop limit and its traffic class. A datagram by UDP has them in control messages of the kernel, a
- * datagram by RDMA in the network header that the device stores.
+ * hop limit and its traffic class. For a datagram by UDP they are in control messages of the
+ * kernel. For a datagram by RDMA they are in the network header that the device stores.
  */
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -18,8 +18,8 @@ enum kind {
 };
 
 /*
- * Options that ask for ancillary data. @type: of the control message. As in the kernel, IPv4
- * datagrams have only the IPV6_PKTINFO of the IPv6 options.
+ * Options that ask for ancillary data. @type: type of the control message. As in the kernel, IPv6
+ * sockets get only IPV6_PKTINFO with IPv4 datagrams.
  */
 static const struct {
 	int level, name, type;
@@ -76,7 +76,7 @@ int ds_ancillary_get(struct rs_socket *s, int i, void *value, socklen_t *size)
 	if (!value || !size || (int)*size < 0)
 		return -EINVAL;
 	if (options[i].level == IPPROTO_IP && *size && *size < sizeof(on)) {
-		/* As with the kernel, options of IP may have one byte. */
+		/* As with the kernel, the value of an IP option may have one byte. */
 		*(uint8_t *)value = on;
 		*size = 1;
 		return 0;
@@ -90,7 +90,7 @@ int ds_ancillary_get(struct rs_socket *s, int i, void *value, socklen_t *size)
 
 static void number_read(const struct cmsghdr *c, int *ret)
 {
-	/* IP_TOS has one byte. */
+	/* IP_TOS has one byte, so clear the others. */
 	*ret = 0;
 	if (c->cmsg_len >= CMSG_LEN(sizeof(*ret)))
 		memcpy(ret, CMSG_DATA(c), sizeof(*ret));
@@ -200,7 +200,7 @@ static void info_put(struct ds_received *r, int i, const struct ds_arrival *a)
 	}
 }
 
-/* Return whether datagrams of that sender have it. */
+/* Return whether datagrams of that sender have the ancillary data. */
 static bool is_of_family(int i, const union ds_name *from)
 {
 	bool v6 = from->any.sa_family == AF_INET6;
@@ -235,8 +235,8 @@ void ds_ancillary_put(struct rs_socket *s, struct ds_message *m, struct ds_recei
 }
 
 /*
- * Copy the control messages. As in the kernel, a message is cut to the rest of the room, and left
- * out if its header does not fit.
+ * Copy the control messages. As in the kernel, cut a message that does not fit, and leave it out if
+ * not even its header fits.
  */
 void ds_ancillary_give(const struct ds_received *from, struct msghdr *msg)
 {

@@ -8,7 +8,7 @@
 
 #define DEVICE_BUFFERS_MAX 64
 
-static atomic_uint device_buffers; /* of all sockets of this process */
+static atomic_uint device_buffers; /* number of device buffers of all sockets in this process */
 
 /* Map separate pages, because the pages of a memory region are not copied into children. */
 static void *pages_map(size_t size)
@@ -51,7 +51,7 @@ static size_t own_size(const struct rs_socket *s)
 
 /*
  * Allocate the receive buffer, if possible from the device, because peers write mostly to it. On
- * uroce a process of this host maps such memory. It may take a descriptor, therefore only
+ * uroce a peer on the same host maps such memory. It may use up a descriptor, therefore only
  * DEVICE_BUFFERS_MAX sockets have it.
  */
 static void *receive_memory(struct rs_socket *s)
@@ -103,7 +103,7 @@ static int memory_create(struct rs_socket *s)
 	return r;
 }
 
-/* Return the size of the send queue. On iWARP a message is a write and a send. */
+/* Return the size of the send queue. On iWARP each message needs a write and a send. */
 static unsigned int sends(const struct rs_socket *s)
 {
 	return s->sends_words ? 2 * s->sq_size : s->sq_size;
@@ -145,7 +145,7 @@ static int qp_create(struct rs_socket *s)
 }
 
 /*
- * Messages are written into the buffer. Therefore a receive needs no memory, except for a word on
+ * Messages are written into the buffer. Therefore a receive needs no memory, except for one word on
  * iWARP.
  */
 int rs_receives_post(struct rs_socket *s, unsigned int count)
@@ -241,6 +241,9 @@ void rs_buffer_destroy(struct rs_socket *s)
 	s->comp = NULL;
 	free(s->slots);
 	s->slots = NULL;
+	free(s->back);
+	s->back = NULL;
+	s->back_start = s->back_end = 0;
 }
 
 struct rs_wire_data rs_buffer_describe(const struct rs_socket *s)

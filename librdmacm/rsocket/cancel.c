@@ -4,9 +4,10 @@
  * reference to its socket, and the functions it calls may be cancelled nearly anywhere. Therefore a
  * thread is cancelled only where it sleeps, and first gives back what its call holds.
  *
- * A handler that interrupts the sleep may call the library, on the same socket too. The call that
- * sleeps is put on a stack meanwhile. A handler may leave by siglongjmp(): the next call of the
- * thread then finds a call on the stack whose frame is gone, and gives back what it held.
+ * A handler that interrupts the sleep may call the library, on the same socket too. During the
+ * handler, a stack keeps the state of the call that sleeps. A handler may leave by siglongjmp():
+ * the next call of the thread then finds a call on the stack whose frame is gone, and gives back
+ * what it held.
  */
 #include "librdmacm/rsocket/private.h"
 #include "librdmacm/rsocket/rs.h"
@@ -14,18 +15,19 @@
 #define OUTER_MAX 8 /* handlers within handlers */
 
 struct call {
-	bool may; /* the call may be cancelled where it sleeps */
+	bool may; /* the call may be cancelled while it sleeps */
 	struct rs_socket *socket;
 	pthread_mutex_t *lock;
 	/* While it sleeps. */
 	void (*leave)(void *arg);
 	void *arg;
 	const char *frame;
-	bool left;     /* a handler ran, and leave() was called before */
+	bool left;     /* a handler ran, and leave() was called before the handler */
 	bool restarts; /* each handler that ran has SA_RESTART */
 };
 
-static __thread struct call call;	      /* the outermost of the thread, or of its handler */
+/* the outermost call of the thread, or of its handler */
+static __thread struct call call;
 static __thread struct call outer[OUTER_MAX]; /* calls that handlers interrupted */
 static __thread unsigned int outer_count;
 static const struct rs_sleep_calls *watcher; /* NULL: there is no librspreload */
@@ -45,7 +47,8 @@ static void call_abandon(const struct call *c)
 }
 
 /*
- * Return whether a handler runs on its own stack, where addresses do not show the order of calls.
+ * Return whether a handler runs on a separate stack, where addresses do not show the order of
+ * calls.
  */
 static bool is_on_signal_stack(void)
 {
@@ -150,6 +153,20 @@ bool rs_sleep_restarts(void)
 bool rs_sleep_interrupts(void)
 {
 	return call.left && !call.restarts;
+}
+
+int rs_sleep_epoll(int epfd, struct epoll_event *events, int max, int timeout_ms,
+		   const sigset_t *mask)
+{
+	uint64_t start = rs_now_ns();
+	int left = timeout_ms, r;
+
+	for (;;) {
+		r = epoll_pwait(epfd, events, max, left, mask);
+		if (r >= 0 || errno != EINTR || !watcher || call.left)
+			return r;
+		left = rs_timeout_left(timeout_ms, start);
+	}
 }
 
 RS_EXPORT bool rs_sleep_leave(bool restarts)

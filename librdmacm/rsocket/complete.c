@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions, the credits that they bring or make due, and the wait for them. */
+/* Completions, the credits that they bring or make due, and waiting for completions. */
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "librdmacm/rsocket/rs.h"
 
 #define POLL_BATCH 16
-#define GLANCES	   64 /* one glance of so many checks the descriptor */
+#define GLANCES	   64 /* one of so many glances also checks the descriptor */
 #define ACK_BATCH  64
 
 uint64_t rs_now_ns(void)
@@ -33,7 +33,7 @@ int rs_timeout_left(int timeout_ms, uint64_t start)
 
 /*
  * Post a message on iWARP, which has no immediate data. A send carries the immediate as a word in
- * the sender's byte order, behind the write that it describes. The two count as one request.
+ * the sender's byte order, behind the write that it describes. Write and send count as one request.
  */
 static int word_post(struct rs_socket *s, struct ibv_send_wr *write)
 {
@@ -104,7 +104,7 @@ int rs_post_data(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, co
 	return counted_post(s, wr, bytes, false, from);
 }
 
-/* Complete all requests up to that number. */
+/* Complete all requests up to @number. */
 static void sends_done(struct rs_socket *s, uint32_t number)
 {
 	if (number - s->done >= s->posted - s->done)
@@ -118,7 +118,9 @@ static void sends_done(struct rs_socket *s, uint32_t number)
 	}
 }
 
-/* Take the peer's entry. The peer wrote it before it sent the message that just arrived. */
+/*
+ * Take the entry of the peer. The peer wrote it before it sent the message that has just arrived.
+ */
 static void entry_take(struct rs_socket *s)
 {
 	volatile struct rs_wire_entry *entry = &s->entries[s->entry];
@@ -147,7 +149,7 @@ static void control_arrived(struct rs_socket *s, uint32_t control)
 		break;
 	case RS_WIRE_SHUTDOWN:
 		s->peer_end = true;
-		/* a thread that is about to end this side still has to tell the peer */
+		/* a thread that is about to end this side must still tell the peer */
 		if (s->end_told && s->state == RS_CONNECTED)
 			s->state = RS_CLOSED;
 		break;
@@ -177,7 +179,7 @@ static void message_arrived(struct rs_socket *s, uint32_t imm)
 	case RS_WIRE_CONTROL:
 		control_arrived(s, value);
 		break;
-	case RS_WIRE_MAPPING: /* the entry is read when it is used; the message took a receive */
+	case RS_WIRE_MAPPING: /* read the entry at its next use; only count the receive */
 		s->in.messages++;
 		break;
 	default: /* ignore unknown messages */
@@ -185,7 +187,7 @@ static void message_arrived(struct rs_socket *s, uint32_t imm)
 	}
 }
 
-/* Return the message of a receive. False: there is none, ignore the receive. */
+/* Return the message of a receive. False: the receive has no message, so ignore it. */
 static bool message_take(struct rs_socket *s, const struct ibv_wc *wc, uint32_t *ret_message)
 {
 	uint32_t word;
@@ -209,7 +211,7 @@ static void completion_failed(struct rs_socket *s, const struct ibv_wc *wc)
 	if (wc->status == IBV_WC_WR_FLUSH_ERR)
 		return;
 	if (wc->status == IBV_WC_RETRY_EXC_ERR) {
-		s->silent = true; /* the cause may be known: see rs_complete() */
+		s->silent = true; /* the cause may be known later: see rs_complete() */
 		return;
 	}
 	rs_err(s, "%s (vendor_err 0x%x): connection given up", ibv_wc_status_str(wc->status),
@@ -309,7 +311,7 @@ static void credits_give(struct rs_socket *s)
 void rs_consumed(struct rs_socket *s)
 {
 	credits_give(s);
-	/* The rest may only wait for the completion of earlier requests. */
+	/* The rest of the receives may only wait for the completion of earlier requests. */
 	if (s->state == RS_CONNECTED && (rs_credit_can_grant(&s->in) || rs_credit_is_due(&s->in)))
 		rs_complete(s);
 }
@@ -356,8 +358,8 @@ bool rs_arm(struct rs_socket *s)
 	s->armed = true;
 	ibv_req_notify_cq(s->cq, 0);
 	/*
-	 * A completion before the arming causes no event: poll for it. Completions stay in the CQ
-	 * until the connection is made.
+	 * A completion before the arming causes no event, so poll for it. Completions stay in the
+	 * CQ until the connection is made.
 	 */
 	return rs_is_opening(s) || cq_poll(s) == 0;
 }
@@ -389,14 +391,14 @@ void rs_drain(struct rs_socket *s)
 		return;
 	}
 	/*
-	 * Do not check the manager as well, which costs two system calls: its events keep the
-	 * descriptor readable.
+	 * Do not check the connection manager as well, because that costs two system calls. Its
+	 * events keep the descriptor readable.
 	 */
 	if (!event_take(s)) {
 		rs_connect_step(s);
 		return;
 	}
-	/* The event is taken, therefore wake the other threads that wait for the socket. */
+	/* The event is taken. Therefore wake the other threads that wait for the socket. */
 	rs_watch_notify(s);
 	if (s->pollers)
 		rs_rouse(s);
@@ -412,7 +414,8 @@ void rs_glance(struct rs_socket *s)
 
 /*
  * Return whether a signal ends a call without a timeout. It does not if all handlers of the process
- * have SA_RESTART. The handler that ran is not known, but it was no handler of a synchronous fault.
+ * have SA_RESTART. The library does not know which handler ran. It was no handler of a synchronous
+ * fault.
  */
 static bool signal_interrupts(void)
 {
@@ -456,7 +459,7 @@ static void sleep_cancelled(void *arg)
 }
 
 /*
- * Wait in the socket's epoll, which costs less than poll() on its descriptor. *ret_left:
+ * Wait in the socket's epoll, which costs less than poll() on its descriptor. *ret_left: set if
  * sleep_leave() was called.
  */
 static int descriptor_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms, bool *ret_left)
@@ -464,7 +467,8 @@ static int descriptor_wait(struct rs_socket *s, enum rs_wait wait, int timeout_m
 	bool ends = wait != RS_WAIT_ALWAYS;
 	const sigset_t *mask = ends ? rs_sleep_begin(sleep_leave, s, NULL) : NULL;
 	struct epoll_event event;
-	int r = epoll_pwait(s->file.fd, &event, 1, timeout_ms, mask);
+	int r = ends ? rs_sleep_epoll(s->file.fd, &event, 1, timeout_ms, mask)
+		     : epoll_wait(s->file.fd, &event, 1, timeout_ms);
 
 	r = r < 0 && errno == EINTR && (timeout_ms >= 0 || signal_interrupts()) ? -EINTR : 0;
 	*ret_left = ends && rs_sleep_end();
@@ -483,7 +487,7 @@ static int socket_sleep(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 	r = descriptor_wait(s, wait, timeout_ms, &left);
 	pthread_cleanup_pop(0);
 	pthread_mutex_lock(&s->lock);
-	if (left) /* another thread may sleep for it by now */
+	if (left) /* another thread may already sleep for the socket */
 		return r;
 	s->sleeper = false;
 	rs_drain(s);
@@ -514,8 +518,8 @@ static void look_again(struct rs_socket *s)
 }
 
 /*
- * Poll until @ready, or until sleep is cheaper. Offer the processor before the last poll, because
- * an offer that is taken costs less than sleep.
+ * Poll until @ready, or until sleep is cheaper. Offer the processor before the last poll. If
+ * another thread takes it, that costs less than sleep.
  */
 static bool spin(struct rs_socket *s, bool (*ready)(struct rs_socket *s), uint64_t start)
 {
@@ -595,7 +599,7 @@ int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wai
 	}
 	if (s->waiters)
 		rs_waiters_wake(s);
-	if (offer) /* a thread that polls without a break hinders the thread that it waits for */
+	if (offer) /* a thread that polls without a pause delays the thread that it waits for */
 		processor_offer(s);
 	pthread_mutex_unlock(&s->lock);
 	return r;

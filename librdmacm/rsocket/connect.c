@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "librdmacm/rsocket/rs.h"
+#include "librdmacm/sockaddr.h"
 
 #define RESOLVE_TIMEOUT_MS 2000
 
@@ -73,6 +74,17 @@ static int answer_take(struct rs_socket *s, const struct rdma_conn_param *conn)
 	return 0;
 }
 
+/* Log that this connection is not one of TCP. */
+static void path_log(struct rs_socket *s)
+{
+	char own[CM_ADDR_TEXT], peer[CM_ADDR_TEXT];
+
+	if (log_enabled(LOG_LEVEL_INFO))
+		rs_info(s, "RDMA by %s from %s to %s", ibv_get_device_name(s->id->verbs->device),
+			cm_addr_text(rdma_get_local_addr(s->id), own),
+			cm_addr_text(rdma_get_peer_addr(s->id), peer));
+}
+
 static int established(struct rs_socket *s, const struct rdma_cm_event *event)
 {
 	bool connects = s->state == RS_CONNECTING;
@@ -82,9 +94,11 @@ static int established(struct rs_socket *s, const struct rdma_cm_event *event)
 		return r;
 	s->state = RS_CONNECTED;
 	s->unheard = s->sends_words && !connects;
+	path_log(s);
 	/* A failure sets the socket's state. */
 	if (s->sends_words && connects)
 		rs_post_control(s, RS_WIRE_KEEPALIVE);
+	rs_end_tell_late(s);
 	return 0;
 }
 
@@ -241,14 +255,14 @@ bool rs_connect_end(struct rs_socket *s)
 	return ended;
 }
 
-int rs_connect_finish(struct rs_socket *s, enum rs_wait wait)
+int rs_connect_finish(struct rs_socket *s, bool (*settled)(struct rs_socket *s), enum rs_wait wait)
 {
 	bool opening;
 
 	pthread_mutex_lock(&s->lock);
 	opening = rs_is_opening(s);
 	pthread_mutex_unlock(&s->lock);
-	return opening ? rs_wait(s, rs_connect_is_settled, wait, s->send_timeout_ms) : 0;
+	return opening ? rs_wait(s, settled, wait, s->send_timeout_ms) : 0;
 }
 
 /* ---- the calls ---- */
@@ -323,10 +337,8 @@ static int connect_start(struct rs_socket *s, const struct sockaddr *addr, bool 
 		}
 	} else if (s->unsaid) {
 		r = 0;
-	} else if (s->state == RS_CONNECTED || s->state == RS_ACCEPTING) {
-		r = -EISCONN;
 	} else {
-		r = s->state == RS_FAILED ? -ECONNABORTED : -EINVAL;
+		r = s->state == RS_FAILED ? -ECONNABORTED : -EISCONN;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return r;
@@ -370,7 +382,7 @@ static int stream_connect(struct rs_socket *s, const struct sockaddr *addr, sock
 		r = connect_start(s, addr, &again);
 	if (r < 0)
 		return r;
-	r = rs_connect_finish(s, rs_patience(s, 0));
+	r = rs_connect_finish(s, rs_connect_is_settled, rs_patience(s, 0));
 	if (r == -EAGAIN)
 		return again ? -EALREADY : -EINPROGRESS;
 	if (r == 0 && !again && is_made_early(s))

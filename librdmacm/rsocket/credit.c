@@ -11,7 +11,7 @@ void rs_credit_start(struct rs_credit_out *out, struct rs_credit_in *in,
 	*out = (struct rs_credit_out){
 		.target = peer->first,
 		.limit = peer->credits,
-		/* a peer announces new receives when half were used */
+		/* a peer announces new receives after it has used half of them */
 		.spare = min_of(RS_CONTROL_MAX, peer->credits / 4),
 	};
 	in->granted = in->size / 2;

@@ -88,8 +88,8 @@ int ds_own_name(struct rs_socket *s, union ds_name *ret_name)
 }
 
 /*
- * Create the endpoint of a bound address now, so that bind() and not a later call reports a missing
- * device.
+ * Create the endpoint of a bound address now. Then bind() reports a missing device, and not a later
+ * call.
  */
 static int endpoint_need(struct rs_socket *s)
 {
@@ -125,7 +125,7 @@ static int peer_set(struct rs_socket *s, const struct sockaddr *addr, socklen_t 
 	union ds_name peer;
 	int r = ds_name_take(addr, size, &peer);
 
-	/* Datagrams that came before are accepted by the old rule. */
+	/* Accept the datagrams that have already arrived by the old rule. */
 	rs_drain(s);
 	ds_complete(s);
 	if (r == 0 && connect(s->ds->udp, addr, size) < 0)
@@ -189,7 +189,10 @@ int ds_name(const struct rs_socket *s, bool peer, struct sockaddr *addr, socklen
 	return r < 0 ? -errno : 0;
 }
 
-/* Shut the socket down. As with the kernel, that works without a peer, but returns an error. */
+/*
+ * Shut the socket down. As in the kernel, this also works without a peer, but then returns an
+ * error.
+ */
 int ds_shutdown(struct rs_socket *s, int how)
 {
 	bool connected;
@@ -220,8 +223,8 @@ struct option {
 };
 
 /*
- * Options that UDP takes. Left out are options that change the form of messages, which the two ends
- * agree on, and options that fill the error queue, which is never read.
+ * Options that UDP takes. Two kinds are missing: options that change the form of messages, because
+ * the two ends must agree on it, and options that fill the error queue, because it is never read.
  */
 static const struct option udp_options[] = {
 	{ SOL_SOCKET, SO_SNDBUF },

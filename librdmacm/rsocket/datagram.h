@@ -27,10 +27,10 @@
 #include "librdmacm/rsocket/envelope.h"
 #include "librdmacm/rsocket/rs.h"
 
-/* What a network header says about a datagram. */
+/* Facts about a datagram from its network header. */
 struct ds_arrival {
 	union ds_name to;
-	union ds_name local; /* differs from @to for a group */
+	union ds_name local; /* address of this host; differs from @to if @to is a group */
 	unsigned int interface;
 	int hops, class;
 };
@@ -38,11 +38,12 @@ struct ds_arrival {
 /* A datagram that waits for the program. */
 struct ds_message {
 	TAILQ_ENTRY(ds_message) of_socket;
-	struct ds_endpoint *endpoint; /* owner of the memory; NULL: behind this struct */
+	/* owner of the memory; NULL: the memory is behind this struct */
+	struct ds_endpoint *endpoint;
 	const uint8_t *bytes;
 	uint32_t length;
 	union ds_name from;
-	bool has_grh;		   /* with an endpoint: the device stored the network header */
+	bool has_grh;		   /* with an endpoint: the device has stored the network header */
 	struct ds_arrival arrival; /* without an endpoint */
 };
 
@@ -53,47 +54,50 @@ struct ds_endpoint {
 	struct ibv_comp_channel *comp;
 	struct ibv_cq *cq;
 	bool armed;
-	unsigned int unacked; /* events of the CQ */
+	unsigned int unacked; /* events of the CQ without acknowledgement */
 	bool is_ethernet;
 	unsigned int interface; /* its index; 0: not known yet */
 	uint32_t mtu;
 	uint32_t inline_size;
-	uint8_t header[DS_HEADER_MAX]; /* in front of each datagram it sends */
+	/* header in front of each datagram that the endpoint sends */
+	uint8_t header[DS_HEADER_MAX];
 	unsigned int header_size;
 
-	unsigned int receives, sends; /* places of each kind */
+	unsigned int receives, sends; /* number of places for receives and for sends */
 	uint8_t *memory;	      /* of both */
 	size_t memory_size;
 	struct ibv_mr *mr;
 	struct ds_message *messages; /* one per receive */
-	unsigned int *idle;	     /* receives to be posted again */
+	unsigned int *idle;	     /* receives that must be posted again */
 	unsigned int idle_count, posted_receives;
 	struct ds_destination **whom; /* destinations of the sends under way, a ring */
 	uint32_t posted, done;	      /* sends since the start */
 	unsigned int unsignalled;
-	bool broken; /* reset when all receives came back */
+	bool broken; /* failed; reset when all receives have come back */
 	bool dead;   /* the reset failed */
 };
 
 struct ds_destination {
 	LIST_ENTRY(ds_destination) of_bucket;
-	TAILQ_ENTRY(ds_destination) of_use; /* the last used is the first */
-	bool is_friend;			    /* the program has sent to it */
+	/* list by time of use: the last used destination is the first */
+	TAILQ_ENTRY(ds_destination) of_use;
+	bool is_friend; /* the program has sent to this destination */
 	union ds_name name;
 	struct ds_endpoint *endpoint;
 	uint32_t qpn; /* 0: not known */
 	struct ibv_ah *ah;
 	bool is_moved;	       /* @ah may lead to the peer's former place */
-	struct ibv_ah *old_ah; /* until no send uses it */
+	struct ibv_ah *old_ah; /* former @ah, kept until no send uses it */
 	uint32_t mtu;	       /* of the route */
-	struct rdma_cm_id *id; /* resolves the route; NULL: not being resolved */
+	struct rdma_cm_id *id; /* id that resolves the route; NULL: no resolution is going on */
 	uint64_t retry;	       /* earliest time of the next resolution, ns */
 	uint64_t asked, heard; /* times of the last send by UDP, and of the last arrival, ns */
 	unsigned int sends;    /* sends under way */
 };
 
-#define DS_BUCKETS	256
-#define DS_PACKET_MAX	4096 /* the longest packet of any network: each fits a receive */
+#define DS_BUCKETS 256
+/* the longest packet of any network, so that each packet fits a receive */
+#define DS_PACKET_MAX	4096
 #define DS_RECEIVE_SIZE (DS_GRH_SIZE + DS_PACKET_MAX)
 
 TAILQ_HEAD(ds_uses, ds_destination);
@@ -109,18 +113,18 @@ struct ds_socket {
 	struct ds_destination *last; /* destination of the last send */
 	unsigned int resolving;
 	TAILQ_HEAD(, ds_message) waiting;
-	unsigned int copies;	/* those of @waiting that came by UDP */
+	unsigned int copies;	/* datagrams in @waiting that arrived by UDP */
 	size_t copied;		/* bytes of these */
 	uint8_t *read;		/* buffer for UDP, DS_UDP_MAX bytes */
 	uint64_t looked;	/* time of the last check of UDP and the connection manager, ns */
 	int tos;		/* -1: not set */
 	unsigned int ancillary; /* options of ancillary.c that are on, a bit each */
-	union ds_name refused;	/* a local address without a device */
+	union ds_name refused;	/* a local address that has no device */
 	uint64_t refused_until;
 };
 
 /* datagram.c */
-/* Return the address of the socket. An unbound socket is bound first, so that it has a port. */
+/* Return the address of the socket. Bind an unbound socket first, so that it has a port. */
 int ds_own_name(struct rs_socket *s, union ds_name *ret_name);
 
 /* endpoint.c */
@@ -145,24 +149,27 @@ int ds_endpoint_send(struct rs_socket *s, struct ds_destination *d, uint32_t pay
 void ds_endpoint_mark(struct rs_socket *s, struct ds_endpoint *e);
 /* Take completions. Return: their number. */
 unsigned int ds_endpoint_poll(struct rs_socket *s, struct ds_endpoint *e);
-/* Post the receive again: the program has the message. */
+/* Post the receive again after the program has taken the message. */
 void ds_endpoint_repost(struct rs_socket *s, struct ds_message *m);
 
 /* destination.c */
 /* Return the destination, or NULL if it is not known. */
 struct ds_destination *ds_destination_known(struct rs_socket *s, const union ds_name *name);
-/* Find or create the destination of a peer that told its number. */
+/* Find or create the destination of a peer that has sent its number. */
 struct ds_destination *ds_destination_met(struct rs_socket *s, const union ds_name *name,
 					  struct ds_endpoint *e);
 /* Find or create the destination of a send. */
 int ds_destination_find(struct rs_socket *s, const union ds_name *name,
 			struct ds_destination **ret_destination);
 void ds_destination_set_qpn(struct ds_destination *d, uint32_t qpn);
-/* Note that a datagram came from that queue pair. If it is the known one, the peer still has it. */
+/*
+ * Note that a datagram came from that queue pair. If the number is the known one, it is still
+ * valid.
+ */
 void ds_destination_heard(struct rs_socket *s, const union ds_name *name, uint32_t qpn);
 /* Forget the route to the peer's former place. */
 void ds_destination_renew(struct ds_destination *d);
-/* Resolve the route, if it is time. */
+/* Resolve the route if the time for it has come. */
 void ds_destination_resolve(struct rs_socket *s, struct ds_destination *d);
 /* Handle the events of the connection manager. */
 void ds_destination_step(struct rs_socket *s);

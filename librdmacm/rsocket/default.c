@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Defaults of new sockets, set by the administrator: a file per number, in /etc/rdma/rsocket. */
+/*
+ * Defaults of new sockets, which the administrator sets: one file for each number, in
+ * /etc/rdma/rsocket.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +45,7 @@ static void file_read(unsigned int i)
 
 	if (file_read_text(AT_FDCWD, files[i].path, text, sizeof(text)) < 0)
 		return;
+	text[strcspn(text, "\n")] = '\0';
 	errno = 0;
 	value = strtoull(text, &end, 10);
 	if (errno || end == text || value > files[i].most || value < files[i].least) {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sending and receiving datagrams, and whether that would wait. */
+/* Sending and receiving datagrams, and the check whether a call would wait. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "librdmacm/rsocket/datagram.h"
 
 #define ACK_BATCH 64
-#define GLANCES	  64 /* one glance of so many checks the descriptor */
+#define GLANCES	  64 /* one of so many glances also checks the descriptor */
 #define GLANCE_NS 50000ull
-#define FRESH_NS  1000000000ull /* age at which the number is asked for again */
+#define FRESH_NS  1000000000ull /* age at which the number of a peer is requested again */
 
 /* ---- polling ---- */
 
@@ -30,7 +30,7 @@ bool ds_arm(struct rs_socket *s)
 			continue;
 		e->armed = true;
 		ibv_req_notify_cq(e->cq, 0);
-		/* A completion before the arming causes no event: poll for it. */
+		/* A completion before the arming causes no event, so poll for it. */
 		quiet &= ds_endpoint_poll(s, e) == 0;
 	}
 	return quiet;
@@ -63,7 +63,7 @@ void ds_drain(struct rs_socket *s)
 	ds_destination_step(s);
 	if (!any)
 		return;
-	/* The events are taken, therefore wake the other threads that sleep on the descriptor. */
+	/* The events are taken. Therefore wake the other threads that sleep on the descriptor. */
 	if (s->pollers)
 		rs_rouse(s);
 	rs_watch_notify(s);
@@ -101,7 +101,7 @@ short ds_revents(struct rs_socket *s, short events)
 {
 	short revents = 0;
 
-	if (can_receive(s))
+	if (!is_queue_empty(s) || s->no_recv)
 		revents |= POLLIN | POLLRDNORM;
 	if (can_send(s))
 		revents |= POLLOUT | POLLWRNORM;
@@ -169,7 +169,7 @@ static size_t message_copy(const struct ds_message *m, const struct iovec *iov, 
 	return done;
 }
 
-/* Return the error of an earlier datagram, once. */
+/* Return the error of an earlier datagram. Each error is returned once. */
 static int error_take(struct rs_socket *s)
 {
 	int error = s->error;
@@ -178,7 +178,7 @@ static int error_take(struct rs_socket *s)
 	return -error;
 }
 
-/* Take the first datagram. Return: its bytes; -EAGAIN: there is none; -errno. */
+/* Take the first datagram. Return: its bytes; -EAGAIN: no datagram is there; another -errno. */
 static ssize_t message_take(struct rs_socket *s, const struct iovec *iov, int count, int flags,
 			    struct ds_received *ret)
 {
@@ -213,7 +213,7 @@ ssize_t ds_receive(struct rs_socket *s, const struct iovec *iov, int count, int 
 		pthread_mutex_lock(&s->lock);
 		r = message_take(s, iov, count, flags, ret);
 		pthread_mutex_unlock(&s->lock);
-	} while (r == -EAGAIN); /* another thread took it */
+	} while (r == -EAGAIN); /* another thread took the datagram */
 	return r;
 }
 
@@ -251,7 +251,7 @@ static ssize_t rdma_send(struct rs_socket *s, struct ds_destination *d, const st
 	return r < 0 ? r : (ssize_t)length;
 }
 
-/* Learn whether the earlier sends are complete. */
+/* Find out whether the earlier sends are complete. */
 static void way_empty(struct rs_socket *s, struct ds_endpoint *e)
 {
 	ds_endpoint_mark(s, e);
@@ -283,7 +283,7 @@ static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const 
 		/* rs_drain() may have added strangers, but it keeps the last used friend */
 		ds_destination_resolve(s, d);
 	}
-	/* Only the kernel knows what the control messages ask for. */
+	/* Only the kernel can handle control messages. */
 	if (!msg->msg_controllen && by_rdma(d, length))
 		return rdma_send(s, d, msg->msg_iov, msg->msg_iovlen);
 	*ret_by_udp = true;
@@ -331,7 +331,7 @@ ssize_t ds_send(struct rs_socket *s, const struct msghdr *msg, int flags)
 	ssize_t length = iov_length(msg->msg_iov, msg->msg_iovlen), r = length;
 	union ds_name to;
 
-	if (flags & MSG_MORE) /* joins several sends to one datagram */
+	if (flags & MSG_MORE) /* the kernel joins several such sends to one datagram */
 		return -EOPNOTSUPP;
 	if (r >= 0 && addr)
 		r = ds_name_take(addr, msg->msg_namelen, &to);

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The peers of a socket, and the routes to them. Entries that strangers cause displace only entries
- * of other strangers. Of each kind the least recently used entry is dropped, because all of its
- * contents can be found out again.
+ * The peers of a socket, and the routes to them. A stranger is a peer that the program has never
+ * sent to. New entries of strangers displace only entries of other strangers. The least recently
+ * used entry of the kind is dropped, because all of its contents can be obtained again.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "librdmacm/rsocket/datagram.h"
+#include "librdmacm/sockaddr.h"
 
 #define FRIENDS_MAX	   4096
 #define STRANGERS_MAX	   512
@@ -77,7 +78,10 @@ static void destination_free(struct rs_socket *s, struct ds_destination *d)
 	free(d);
 }
 
-/* Free the least recently used entry without sends under way. The first entry is in use. */
+/*
+ * Free the least recently used entry without sends under way. Keep the first entry, which is in
+ * use.
+ */
 static void oldest_forget(struct rs_socket *s, bool friends)
 {
 	struct ds_uses *uses = friends ? &s->ds->friends : &s->ds->strangers;
@@ -127,7 +131,7 @@ struct ds_destination *ds_destination_met(struct rs_socket *s, const union ds_na
 	return d ? d : destination_new(s, name, e, false);
 }
 
-/* Find the source address of datagrams to @to: the socket's own, or that of the route. */
+/* Find the source address of datagrams to @to: the socket's address, or the source of the route. */
 static int local_find(struct rs_socket *s, const union ds_name *to, union ds_name *ret_local)
 {
 	struct sockaddr_storage addr;
@@ -198,7 +202,7 @@ int ds_destination_find(struct rs_socket *s, const union ds_name *name,
 	return 0;
 }
 
-/* Set the number. A new queue pair may belong to another host that has the address now. */
+/* Set the number. A new number may mean that another host has the address now. */
 void ds_destination_set_qpn(struct ds_destination *d, uint32_t qpn)
 {
 	d->is_moved |= d->ah && d->qpn != qpn;
@@ -306,13 +310,30 @@ static int ah_create(struct ds_destination *d)
 	return d->ah ? 0 : -errno;
 }
 
-static int event_apply(struct ds_destination *d, enum rdma_cm_event_type type)
+/* Log that datagrams to this destination leave UDP. */
+static void route_log(struct rs_socket *s, struct ds_destination *d)
 {
+	char own[CM_ADDR_TEXT], peer[CM_ADDR_TEXT];
+
+	if (log_enabled(LOG_LEVEL_INFO))
+		rs_info(s, "datagrams: RDMA by %s from %s to %s",
+			ibv_get_device_name(d->id->verbs->device),
+			cm_addr_text(&d->endpoint->local.any, own),
+			cm_addr_text(&d->name.any, peer));
+}
+
+static int event_apply(struct rs_socket *s, struct ds_destination *d, enum rdma_cm_event_type type)
+{
+	int r;
+
 	switch (type) {
 	case RDMA_CM_EVENT_ADDR_RESOLVED:
 		return rdma_resolve_route(d->id, RESOLVE_TIMEOUT_MS) < 0 ? -errno : 1;
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
-		return ah_create(d);
+		r = ah_create(d);
+		if (r == 0)
+			route_log(s, d);
+		return r;
 	default:
 		return -EHOSTUNREACH;
 	}
@@ -324,7 +345,7 @@ void ds_destination_step(struct rs_socket *s)
 
 	while (s->ds->resolving && rdma_get_cm_event(s->channel, &event) == 0) {
 		struct ds_destination *d = event->id->context;
-		int r = event_apply(d, event->event);
+		int r = event_apply(s, d, event->event);
 
 		if (r < 0)
 			rs_debug(s, "datagrams: %s: no way for RDMA: %s",

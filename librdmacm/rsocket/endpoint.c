@@ -21,8 +21,8 @@ static int cm_result(int r)
 }
 
 /*
- * Find the device that has the address. A loopback address belongs to no device while it is only
- * bound. Therefore resolve the route from it to itself.
+ * Find the device that has the address. A bound loopback address belongs to no device. Therefore
+ * resolve the route from the address to itself.
  */
 static int device_find(struct ds_endpoint *e)
 {
@@ -72,7 +72,7 @@ static int memory_create(struct rs_socket *s, struct ds_endpoint *e)
 	e->messages = calloc(e->receives, sizeof(*e->messages));
 	e->idle = calloc(e->receives, sizeof(*e->idle));
 	e->whom = calloc(e->sends, sizeof(*e->whom));
-	/* Separate pages, because the pages of a memory region are not copied into children. */
+	/* Map separate pages, because the pages of a memory region are not copied into children. */
 	e->memory = mmap(NULL, e->memory_size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			 -1, 0);
 	if (e->memory == MAP_FAILED)
@@ -138,7 +138,7 @@ static int endpoint_create(struct rs_socket *s, struct ds_endpoint *e)
 	for (unsigned int i = 0; i < e->receives; i++)
 		e->idle[e->idle_count++] = i;
 	r = receives_post(s, e);
-	/* Another thread may sleep already. */
+	/* Another thread may already sleep. */
 	e->armed = true;
 	return r < 0 ? r : -ibv_req_notify_cq(e->cq, 0);
 }
@@ -172,7 +172,7 @@ void ds_endpoint_destroy(struct rs_socket *s, struct ds_endpoint *e)
 	endpoint_free(e);
 }
 
-/* Replace errors that mean that RDMA as a whole fails, if another address has an endpoint. */
+/* Replace errors that mean that RDMA fails as a whole, if another address has an endpoint. */
 static int another_failed(struct rs_socket *s, int r)
 {
 	if (LIST_EMPTY(&s->ds->endpoints) || (r != -ENOMEM && r != -EPERM))
@@ -263,7 +263,7 @@ void ds_endpoint_repost(struct rs_socket *s, struct ds_message *m)
 	receive_idle(s, m->endpoint, m - m->endpoint->messages);
 }
 
-/* Set the link of a link-local sender: the link that its packet came on. */
+/* Set the link of a link-local sender to the link that its packet arrived on. */
 static void link_set(union ds_name *sender, const union ds_name *local)
 {
 	if (sender->any.sa_family == AF_INET6 && local->any.sa_family == AF_INET6 &&
@@ -376,7 +376,7 @@ void ds_endpoint_mark(struct rs_socket *s, struct ds_endpoint *e)
 		e->broken = true;
 }
 
-/* Complete all sends up to that number. */
+/* Complete all sends up to @number. */
 static void sends_done(struct ds_endpoint *e, uint32_t number)
 {
 	if (number - e->done >= e->posted - e->done)
@@ -409,8 +409,8 @@ static int qp_restart(struct rs_socket *s, struct ds_endpoint *e)
 }
 
 /*
- * Restart a queue pair that failed, with the same number, once all receives came back. Datagrams
- * may be lost meanwhile.
+ * Restart a queue pair that failed, with the same number, after all its receives have come back.
+ * Datagrams may be lost until then.
  */
 static void endpoint_mend(struct rs_socket *s, struct ds_endpoint *e)
 {

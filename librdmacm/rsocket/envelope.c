@@ -10,9 +10,9 @@
 #define QPN_FIRST  2	     /* 0 and 1 belong to the subnet and connection managers */
 #define QPN_LAST   0xfffffeu /* 0xffffff addresses a multicast group */
 #define GRH_SENDER 8
-#define IPV4_START 20 /* offset of an IPv4 header, which stands at the end of the GRH */
+#define IPV4_START 20 /* offset in the GRH of an IPv4 header, which is at the end */
 
-/* Over RDMA. The rest depends on the version: 4 bytes, or flow information and 16 bytes. */
+/* Header over RDMA. The rest depends on the version: 4 bytes, or flow information and 16 bytes. */
 struct wire_header {
 	uint8_t version;
 	uint8_t length;
@@ -118,8 +118,8 @@ bool ds_name_same_host(const union ds_name *a, const union ds_name *b)
 }
 
 /*
- * Return whether the links may be the same. The same link-local address on two known links means
- * two hosts.
+ * Return whether the links may be the same. If two known links differ, the same link-local address
+ * means two hosts.
  */
 static bool same_link(const union ds_name *a, const union ds_name *b)
 {

@@ -28,9 +28,9 @@ union ds_name {
 	struct sockaddr_in6 v6;
 };
 
-/* Convert a socket address. -EINVAL, -EAFNOSUPPORT: no address of IPv4 or IPv6. */
+/* Convert a socket address. -EINVAL, -EAFNOSUPPORT: it is no address of IPv4 or IPv6. */
 int ds_name_take(const void *addr, size_t size, union ds_name *ret_name);
-/* Convert to the form of a socket of @domain. Return: the size of the address. */
+/* Convert to the form for a socket of @domain. Return: the size of the address. */
 socklen_t ds_name_give(const union ds_name *name, int domain, struct sockaddr_storage *ret_addr);
 bool ds_name_equal(const union ds_name *a, const union ds_name *b);
 /* Return whether the hosts are the same. Ports may differ. */
@@ -51,7 +51,7 @@ static inline size_t ds_payload_max(const union ds_name *own)
 
 /* Return: bytes of the header. */
 size_t ds_put_header(uint8_t to[DS_HEADER_MAX], const union ds_name *own);
-/* Return: bytes of the header, at most @length; -EPROTO: no header. */
+/* Return: bytes of the header, at most @length; -EPROTO: there is no valid header. */
 int ds_get_header(const void *from, size_t length, union ds_name *ret_sender);
 /*
  * Return whether the packet came from the host that its header names. The device wrote the
@@ -65,7 +65,7 @@ void ds_get_network(const uint8_t grh[DS_GRH_SIZE], const union ds_name *sender,
 /* ---- over UDP ---- */
 
 enum ds_op {
-	DS_DATA = 0,   /* a datagram follows, and the receiver is to answer */
+	DS_DATA = 0,   /* a datagram follows, and the receiver must answer */
 	DS_ANSWER = 7, /* nothing follows */
 };
 
@@ -77,9 +77,9 @@ struct ds_udp_header {
 size_t ds_put_udp_header(uint8_t to[DS_UDP_HEADER_MAX], const struct ds_udp_header *header,
 			 const union ds_name *own);
 /*
- * Read the header of a message from @sender, which the network names and not the header. Return:
- * bytes of the header, at most @length; -EPROTO: no header, or the number of a queue pair that
- * takes no datagrams.
+ * Read the header of a message from @sender. The address of the sender comes from the network, not
+ * from the header. Return: bytes of the header, at most @length; -EPROTO: no header, or the number
+ * of a queue pair that takes no datagrams.
  */
 int ds_get_udp_header(const void *from, size_t length, const union ds_name *sender,
 		      struct ds_udp_header *ret_header);

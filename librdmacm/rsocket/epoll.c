@@ -17,6 +17,7 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -26,7 +27,7 @@
 #define BATCH	    64
 #define ARM_NS	    4000ull /* time to arm a CQ, to wake up, and to take its event */
 #define SPIN_MAX_NS 200000ull
-#define VAIN_LOOKS  32 /* polls that cost as much as arming a CQ */
+#define VAIN_LOOKS  32 /* number of polls that cost as much as arming a CQ */
 
 /* Events that a socket can have. */
 #define EVENTS                                                                               \
@@ -38,13 +39,14 @@ struct rs_watch {
 	TAILQ_ENTRY(rs_watch) of_poller;
 	struct rs_poller *poller;
 	struct rs_socket *socket;
-	int entry; /* the descriptor that the program added: the socket's or a duplicate */
+	int entry; /* the descriptor that the program added, which may be a duplicate */
 	atomic_int refs;
 	bool queued, gone;
-	bool parked; /* the program removed it; only the kernel's epoll still holds it */
+	/* the program removed the watch, and only the kernel's epoll still has the socket */
+	bool parked;
 	struct epoll_event event;
 	uint32_t seen;	   /* s->changes at the last report, for EPOLLET */
-	bool fresh;	   /* nothing was reported since it was added or changed */
+	bool fresh;	   /* no event was reported since the watch was added or changed */
 	unsigned int vain; /* polls since the last report */
 };
 
@@ -58,8 +60,9 @@ struct rs_poller {
 	struct rs_watch **watches; /* by @entry */
 	int size;
 	unsigned int waiters;
-	atomic_uint turn;  /* sockets or kernel first, if there is room for one event */
-	atomic_bool outer; /* poll() or another epoll waits for the descriptor itself */
+	/* alternates between sockets and kernel if there is room for one event */
+	atomic_uint turn;
+	atomic_bool outer; /* poll() or another epoll waits for the descriptor of the poller */
 };
 
 static void poller_put(struct rs_poller *p)
@@ -84,7 +87,7 @@ static void watch_put(struct rs_watch *w)
 	free(w);
 }
 
-/* With the poller's lock held. */
+/* Put a watch on the ready list. With the poller's lock held. */
 static void watch_queue(struct rs_watch *w)
 {
 	if (w->queued || w->gone || w->parked)
@@ -103,7 +106,7 @@ static void watch_unqueue(struct rs_watch *w)
 	w->poller->ready_count--;
 }
 
-/* With the poller's lock held: wake the threads that sleep, which poll the ready list then. */
+/* Wake the threads that sleep, so that they poll the ready list. With the poller's lock held. */
 static void poller_wake(struct rs_poller *p)
 {
 	if (p->waiters || p->outer)
@@ -137,7 +140,7 @@ static int poller_new(int fd, struct rs_poller **ret_poller)
 	if (!p)
 		return -ENOMEM;
 	p->file = (struct rs_file){ .fd = fd, .kind = RS_POLLER };
-	atomic_init(&p->file.refs, 2); /* for the table and for the caller */
+	atomic_init(&p->file.refs, 2); /* one for the table, one for the caller */
 	pthread_mutex_init(&p->lock, NULL);
 	TAILQ_INIT(&p->ready);
 	p->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -270,7 +273,7 @@ static void watch_set(struct rs_watch *w, const struct epoll_event *event)
 	poller_wake(w->poller);
 }
 
-/* Return whether a removed socket was still there and is added again. */
+/* Return whether a removed socket was still in the kernel's epoll and has been added again. */
 static bool watch_unpark(struct rs_poller *p, const struct rs_socket *s, int entry,
 			 const struct epoll_event *event)
 {
@@ -468,7 +471,8 @@ RS_EXPORT unsigned int rs_entry_list(int fd, struct rs_entry *entries, unsigned 
 /* ---- waiting ---- */
 
 /*
- * Return those of @events that the socket has now. @seen: value of s->changes at the last report.
+ * Return the part of @events that the socket has now. @seen: value of s->changes at the last
+ * report.
  */
 static uint32_t events_of(struct rs_socket *s, uint32_t events, uint32_t seen, bool fresh)
 {
@@ -604,12 +608,11 @@ static void inner_take(struct rs_poller *p)
 	} while (n == BATCH);
 }
 
-/* Wait in the kernel. Return: the number of events of other descriptors, or -errno. */
-static int kernel_wait(struct rs_poller *p, struct epoll_event *events, int max, int timeout,
-		       const sigset_t *mask)
+/* Take out the poller's own event. Return: the number of events of other descriptors, or -errno. */
+static int events_take(struct rs_poller *p, struct epoll_event *events, int n)
 {
-	int n = epoll_pwait(p->file.fd, events, max, timeout, mask), kept = 0;
 	bool inner = false;
+	int kept = 0;
 
 	if (n < 0)
 		return -errno;
@@ -654,7 +657,8 @@ static int poller_sleep(struct rs_poller *p, struct epoll_event *events, int max
 	pthread_mutex_unlock(&p->lock);
 	pthread_cleanup_push(sleep_cancelled, p);
 	mask = rs_sleep_begin(sleep_leave, p, mask);
-	n = kernel_wait(p, events, max, ready ? 0 : timeout, mask);
+	n = rs_sleep_epoll(p->file.fd, events, max, ready ? 0 : timeout, mask);
+	n = events_take(p, events, n);
 	left = rs_sleep_end();
 	pthread_cleanup_pop(0);
 	if (!left)
@@ -662,16 +666,19 @@ static int poller_sleep(struct rs_poller *p, struct epoll_event *events, int max
 	return n;
 }
 
-/* Take the events that are there now, of the kernel and of sockets. */
+/* Take the events of the kernel and of sockets that exist now. */
 static int poller_look(struct rs_poller *p, struct epoll_event *events, int max)
 {
 	bool first = max == 1 && !atomic_fetch_xor(&p->turn, 1);
 	int most = max > 1 && ready_count(p) ? max - 1 : max, n, ours;
 
-	/* Neither kind takes all places. If there is one place, they take turns. */
+	/*
+	 * Neither sockets nor kernel may take all places. If there is only one place, they
+	 * alternate.
+	 */
 	if (first && (n = ready_look(p, events, max, false)))
 		return n;
-	n = kernel_wait(p, events, most, 0, NULL);
+	n = events_take(p, events, epoll_wait(p->file.fd, events, most, 0));
 	if (n < 0 || n == max)
 		return n;
 	ours = ready_look(p, events + n, max - n, false);
@@ -700,7 +707,7 @@ static int poller_wait(struct rs_poller *p, struct epoll_event *events, int max,
 
 		n = ready_look(p, events, max, !spins);
 		if (!n && spins)
-			sched_yield(); /* the peer may want this processor */
+			sched_yield(); /* the peer may be waiting for this processor */
 		if (n || spins)
 			continue;
 		n = poller_sleep(p, events, max, left, mask);
@@ -763,8 +770,8 @@ void rs_poller_is_polled(int epfd)
 }
 
 /*
- * Wait for a descriptor that is no poller. It may become one during the wait, or it may be a poller
- * of a parent process.
+ * Wait for a descriptor that is no poller. The descriptor may become a poller during the wait, or
+ * may be a poller of a parent process.
  */
 static int plain_wait(int epfd, struct epoll_event *events, int max, int timeout,
 		      const sigset_t *mask)
@@ -773,7 +780,7 @@ static int plain_wait(int epfd, struct epoll_event *events, int max, int timeout
 	int n, kept = 0;
 
 	mask = rs_sleep_begin(NULL, NULL, mask);
-	n = epoll_pwait(epfd, events, max, timeout, mask);
+	n = rs_sleep_epoll(epfd, events, max, timeout, mask);
 	rs_sleep_end();
 	p = n > 0 ? rs_table_peek(epfd) : NULL;
 	if (!p)

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The exchange by UDP. Any host can send such messages. Therefore a message sets the queue pair of
- * its own sender only: of the host and the port that it came from.
+ * The exchange by UDP. Any host can send such messages. Therefore a message only sets the queue
+ * pair of its sender, which is the host and the port that it came from.
  */
 #include <stdlib.h>
 #include <string.h>
 
 #include "librdmacm/rsocket/datagram.h"
 
-#define READS_MAX  64 /* most messages of one call */
+#define READS_MAX  64 /* limit of messages that one call reads */
 #define PARTS_MAX  64
 #define COPIES_MIN 16
 #define REFUSED_NS 1000000000ull
 
-/* The source, and what most programs add. */
+/* The source, and the control messages that most programs add. */
 union control {
 	struct cmsghdr align;
 	uint8_t bytes[256];
 };
 #define SOURCE_MAX  CMSG_SPACE(sizeof(struct in6_pktinfo))
-#define CONTROL_MAX (1 << 20) /* more than the kernel takes */
+#define CONTROL_MAX (1 << 20) /* bytes: more than the kernel accepts */
 
 /* ---- sending ---- */
 
@@ -56,9 +56,9 @@ static bool is_source(const struct cmsghdr *c)
 }
 
 /*
- * Set @local as the source, whatever the route or the program would choose, because the header
- * holds the number of its queue pair. Append the other control messages of the program, for which
- * @control has room.
+ * Set @local as the source, even if the route or the program would choose another, because the
+ * header has the number of its queue pair. Append the other control messages of the program.
+ * @control has room for them.
  */
 static int control_set(struct msghdr *msg, union control *control, const union ds_name *local,
 		       int domain, const struct msghdr *programs)
@@ -97,7 +97,7 @@ static union control *control_room(union control *small, const struct msghdr *pr
 	return length <= CONTROL_MAX ? calloc(1, SOURCE_MAX + length + sizeof(uint64_t)) : NULL;
 }
 
-/* @programs: the program's message, for its control messages, or NULL */
+/* @programs: message of the program whose control messages are sent; or NULL */
 static ssize_t udp_send(struct rs_socket *s, const struct ds_destination *d, enum ds_op op,
 			const struct iovec *iov, int count, const struct msghdr *programs)
 {
@@ -154,8 +154,8 @@ ssize_t ds_exchange_send(struct rs_socket *s, struct ds_destination *d, const st
 /* ---- receiving ---- */
 
 /*
- * Find the address that the message was sent to, or else the socket's own. Return: whether it is
- * usable.
+ * Find the address that the message was sent to, or use the address of the socket. Return: whether
+ * the address is usable.
  */
 static bool arrival_find(const struct ds_arrival *arrival, const union ds_name *own,
 			 union ds_name *ret_local)
@@ -182,7 +182,7 @@ static void copy_deliver(struct rs_socket *s, const union ds_name *from,
 	unsigned int most = max_of(s->rbuf_size / DS_MESSAGE_MAX, (uint32_t)COPIES_MIN);
 	struct ds_message *m;
 
-	/* The first copy is taken whatever its length. */
+	/* Take the first copy, whatever its length is. */
 	if (s->ds->copies >= most || s->ds->copied >= (size_t)most * DS_MESSAGE_MAX ||
 	    !ds_is_welcome(s, from))
 		return;
@@ -220,7 +220,7 @@ static struct ds_endpoint *endpoint_of(struct rs_socket *s, const union ds_name 
 	return NULL;
 }
 
-/* Answer a peer that sent its number and asks for ours. */
+/* Answer a peer that sent its number and asks for the number of this side. */
 static void data_arrived(struct rs_socket *s, const struct ds_arrival *arrival,
 			 const union ds_name *from, uint32_t qpn)
 {
@@ -262,7 +262,7 @@ static void message_arrived(struct rs_socket *s, struct msghdr *msg, const uint8
 		copy_deliver(s, &from, &arrival, bytes + size, length - size);
 		return;
 	}
-	/* Ignore an answer without a question. */
+	/* Ignore an answer to which there was no question. */
 	d = ds_destination_known(s, &from);
 	if (d && d->asked)
 		ds_destination_set_qpn(d, header.qpn);
@@ -291,7 +291,8 @@ bool ds_exchange_read(struct rs_socket *s)
 			break;
 		any = true;
 		if (n < 0)
-			s->error = errno; /* the network's report about an earlier datagram */
+			/* error of an earlier datagram, reported by the network */
+			s->error = errno;
 		else
 			message_arrived(s, &msg, bytes, n);
 	}

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Memory of the program that its peer writes to by offset. A mapping is announced by an entry that
- * is written into the peer's list before the next data. The peer's own entries lie in our list,
- * which it can write at any time. Therefore an entry is read once, and checked before it is used.
+ * is written into the peer's list before the next data. The entries of the peer are in the list of
+ * this side, which the peer can write at any time. Therefore read an entry once, and check it
+ * before use.
  */
 #include <string.h>
 
@@ -26,7 +27,7 @@ static struct rs_mapping *mapping_with_index(struct rs_socket *s, int index)
 	return NULL;
 }
 
-/* The first entry of the peer's list that is free, or -ENOMEM. */
+/* Return the first free entry of the peer's list, or -ENOMEM. */
 static int index_find(struct rs_socket *s)
 {
 	for (unsigned int i = 0; i < s->peer_mappings.length; i++)
@@ -74,9 +75,12 @@ RS_EXPORT off_t riomap(int fd, void *buf, size_t len, int prot, int flags, off_t
 	else if (prot & ~PROT_WRITE || flags || !buf || !len || len > UINT32_MAX)
 		r = -EINVAL;
 	if (r == 0)
-		r = rs_connect_finish(s, rs_patience(s, 0));
+		r = rs_connect_finish(s, rs_connect_is_settled, rs_patience(s, 0));
 	pthread_mutex_lock(&s->lock);
-	/* An accepted socket has all it needs. The peer is told once the connection is made. */
+	/*
+	 * An accepted socket has all resources for a mapping. Tell the peer when the connection is
+	 * made.
+	 */
 	if (r == -EAGAIN && s->state == RS_ACCEPTING)
 		r = 0;
 	else if (r == 0 && s->state != RS_CONNECTED)
@@ -152,7 +156,9 @@ static int mapping_tell(struct rs_socket *s, struct rs_mapping *m)
 	return rs_post(s, &wr, 0, false);
 }
 
-/* Tell the peer of one mapping. Return: 0: there are no more; 1: there may be more; -errno. */
+/*
+ * Tell the peer of one mapping. Return: 0: no further mapping is new; 1: there may be more; -errno.
+ */
 static int first_tell(struct rs_socket *s)
 {
 	struct rs_mapping *m;
@@ -187,7 +193,7 @@ int rs_iomap_tell(struct rs_socket *s, enum rs_wait wait)
 
 /* ---- writing to the peer's memory ---- */
 
-/* Find the peer's memory at @offset. Length 0: there is none. */
+/* Find the peer's memory at @offset. Length 0: the peer has no memory there. */
 static struct rs_target target_find(struct rs_socket *s, uint64_t offset)
 {
 	for (unsigned int i = 0; i < s->mappings_max; i++) {
@@ -264,7 +270,7 @@ RS_EXPORT size_t riowrite(int fd, const void *buf, size_t count, off_t offset, i
 	if (!s)
 		return rs_ret(-EBADF);
 	wait = rs_patience(s, flags);
-	r = s->ds ? -EOPNOTSUPP : rs_connect_finish(s, wait);
+	r = s->ds ? -EOPNOTSUPP : rs_connect_finish(s, rs_connect_is_settled, wait);
 	if (r == 0)
 		r = rs_turn_take(s, &s->send_turn, wait);
 	if (r == 0) {

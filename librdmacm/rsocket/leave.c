@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Send the end of each open stream when the process exits, as the kernel does for TCP. Data that
- * was sent arrives first, if the peer takes it soon. A process that is killed sends no end, and its
- * peers get a connection reset.
+ * was sent before arrives before the end, if the peer takes it soon. A process that is killed sends
+ * no end, and its peers get a connection reset.
  */
 #include "librdmacm/rsocket/rs.h"
 
-#define LEAVE_MS   500 /* for all of them together */
+#define LEAVE_MS   500 /* ms: limit for all streams together */
 #define LOCK_TRIES 20
 
 /*
  * Try to take the lock. Other threads still run, and a signal handler that exits may itself hold
- * the lock. @start: start of rs_leave(), so that many held locks together take no longer than
- * LEAVE_MS.
+ * the lock. @start: time at which rs_leave() began. All waits for locks together take no longer
+ * than LEAVE_MS.
  */
 static bool lock_at_exit(struct rs_socket *s, uint64_t start)
 {

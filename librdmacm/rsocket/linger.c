@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Closed sockets with data that the peer does not take yet. The kernel delivers the data of closed
+ * Closed sockets with data that the peer has not taken yet. The kernel delivers the data of closed
  * TCP sockets. Here each socket has a thread that ends it, and a process that exits waits for these
- * threads. None takes long, because the wait for a peer has a limit.
+ * threads. No thread takes long, because the wait for a peer has a limit.
  */
 #include <string.h>
 #include <unistd.h>
@@ -10,7 +10,7 @@
 #include "librdmacm/rsocket/rs.h"
 #include "util/thread.h"
 
-#define LOW_END 64 /* low numbers are left to the program */
+#define LOW_END 64 /* descriptors below this number are left to the program */
 
 static struct {
 	pthread_mutex_t lock;
@@ -32,7 +32,7 @@ static void count_add(int number)
 	pthread_mutex_lock(&lingering.lock);
 	if (lingering.process != rs_process()) {
 		lingering.process = rs_process();
-		lingering.count = 0; /* without the sockets of a parent */
+		lingering.count = 0; /* the sockets of a parent do not count */
 	}
 	lingering.count += number;
 	if (!lingering.count)
@@ -47,7 +47,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Give the number back to the program, and the socket another number. */
+/* Return the number to the program, and give the socket another number. */
 static int number_release(struct rs_socket *s)
 {
 	int number = fcntl(s->file.fd, F_DUPFD_CLOEXEC, LOW_END), old;

@@ -16,21 +16,23 @@
 #define LINGER_MAX	 32767
 
 /*
- * An option that is an int: all but times and SO_LINGER. @set: NULL if it is read-only; @get
- * likewise. A setter gets the program's value and returns 0 or -errno.
+ * An option whose value is an int: all except times and SO_LINGER. @set: NULL if the option is
+ * read-only. @get: NULL if the value is only stored. A setter gets the program's value and returns
+ * 0 or -errno.
  */
 struct option {
 	int level;
 	int name;
 	int (*set)(struct rs_socket *s, int value);
 	int (*get)(struct rs_socket *s);
-	bool of_datagrams; /* datagram sockets have it here; their other options are those of UDP */
-	/* An option without @get is stored for rgetsockopt(), and has no effect. */
+	/* datagram sockets have the option here; their other options are those of UDP */
+	bool of_datagrams;
+	/* An option without @get is stored for rgetsockopt() and has no effect. */
 	int first, least, most;
 	bool is_switch; /* 0 or 1 */
 };
 
-/* Return whether sizes can still change: they are used when the connection is made. */
+/* Return whether sizes can still change. Making the connection uses them. */
 static bool is_early(const struct rs_socket *s)
 {
 	return s->ds ? !ds_has_queues(s) : s->state < RS_RESOLVING_ADDR;
@@ -76,7 +78,8 @@ static int set_reuse(struct rs_socket *s, int value)
 	int on = !!value;
 
 	s->reuse_address = on;
-	if (!is_early(s))
+	/* As with TCP, a listener keeps its port for itself. */
+	if (!is_early(s) || s->state == RS_LISTENING)
 		return 0;
 	return rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_REUSEADDR, &on, sizeof(on)) < 0
 		       ? -errno
@@ -132,7 +135,7 @@ static int get_keepidle(struct rs_socket *s)
 	return s->keep_seconds;
 }
 
-/* Store the value only: data is never held back to be merged. */
+/* Only store the value, because data is never held back to be merged. */
 static int set_nodelay(struct rs_socket *s, int value)
 {
 	s->no_delay = value;
@@ -182,7 +185,7 @@ static int get_protocol(struct rs_socket *s)
 	return s->ds ? IPPROTO_UDP : IPPROTO_TCP;
 }
 
-/* Return the MTU of the path: the device segments messages by it. */
+/* Return the MTU of the path, because the device cuts messages into segments of this size. */
 static int get_segment(struct rs_socket *s)
 {
 	return s->id->route.num_paths ? 128 << s->id->route.path_rec->mtu : 1024;
@@ -256,6 +259,7 @@ static const struct option options[] = {
 	{ SOL_SOCKET, SO_OOBINLINE, KEPT(0, 0, 1), .is_switch = true },
 	{ SOL_SOCKET, SO_RCVLOWAT, KEPT(1, 0, 1) },
 	{ SOL_SOCKET, SO_REUSEPORT, KEPT(0, 0, 1), .is_switch = true },
+	{ SOL_SOCKET, SO_BROADCAST, KEPT(0, 0, 1), .is_switch = true },
 	{ SOL_SOCKET, SO_ERROR, NULL, get_error, true },
 	{ SOL_SOCKET, SO_TYPE, NULL, get_type, true },
 	{ SOL_SOCKET, SO_ACCEPTCONN, NULL, get_listening, true },
@@ -274,7 +278,8 @@ static const struct option options[] = {
 	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT, KEPT(0, INT_MIN, INT_MAX) },
 	{ IPPROTO_TCP, TCP_MAXSEG, set_kept, get_segment },
 	{ IPPROTO_IP, IP_TOS, set_tos, NULL, .most = 255 },
-	{ SOL_SOCKET, SO_PRIORITY, KEPT(0, 0, 6) }, /* IP_TOS of TCP sets it */
+	/* setting IP_TOS of TCP sets the priority, too */
+	{ SOL_SOCKET, SO_PRIORITY, KEPT(0, 0, 6) },
 	{ IPPROTO_IP, IP_TTL, KEPT(64, -1, 255) },
 	{ IPPROTO_IPV6, IPV6_TCLASS, set_tos, NULL, .most = 255 },
 	{ IPPROTO_IPV6, IPV6_UNICAST_HOPS, KEPT(64, -1, 255) },
@@ -321,16 +326,22 @@ static int timeout_set(atomic_int *timeout_ms, const void *value, socklen_t size
 	return 0;
 }
 
+/* Copy a value of @from_size bytes. As in the kernel, a smaller size cuts the value. */
+static int value_give(const void *from, socklen_t from_size, void *value, socklen_t *size)
+{
+	if (!value || !size || (int)*size < 0)
+		return -EINVAL;
+	*size = min_of(*size, from_size);
+	memcpy(value, from, *size);
+	return 0;
+}
+
 static int timeout_get(const atomic_int *timeout_ms, void *value, socklen_t *size)
 {
 	int ms = max_of(atomic_load(timeout_ms), 0);
 	const struct timeval time = { .tv_sec = ms / 1000, .tv_usec = ms % 1000 * 1000 };
 
-	if (!value || !size || *size < sizeof(time))
-		return -EINVAL;
-	memcpy(value, &time, sizeof(time));
-	*size = sizeof(time);
-	return 0;
+	return value_give(&time, sizeof(time), value, size);
 }
 
 static int linger_set(struct rs_socket *s, const void *value, socklen_t size)
@@ -351,11 +362,7 @@ static int linger_get(struct rs_socket *s, void *value, socklen_t *size)
 	struct linger linger = { .l_onoff = s->linger_seconds >= 0,
 				 .l_linger = max_of(s->linger_seconds, 0) };
 
-	if (!value || !size || *size < sizeof(linger))
-		return -EINVAL;
-	memcpy(value, &linger, sizeof(linger));
-	*size = sizeof(linger);
-	return 0;
+	return value_give(&linger, sizeof(linger), value, size);
 }
 
 static bool is_linger(const struct rs_socket *s, int level, int name)
@@ -363,10 +370,17 @@ static bool is_linger(const struct rs_socket *s, int level, int name)
 	return !s->ds && level == SOL_SOCKET && name == SO_LINGER;
 }
 
-/* Read the value of an option. As with the kernel, only options of IP may have one byte. */
+/*
+ * Read the value of an option. As with the kernel, only options of IP may have one byte, and IP_TOS
+ * may have none, which is 0.
+ */
 static int number_take(const struct option *option, const void *value, socklen_t size,
 		       int *ret_number)
 {
+	if (option->level == IPPROTO_IP && option->name == IP_TOS && !size) {
+		*ret_number = 0;
+		return 0;
+	}
 	if (value && option->level == IPPROTO_IP && size && size < sizeof(*ret_number)) {
 		*ret_number = *(const uint8_t *)value;
 		return 0;
@@ -374,7 +388,7 @@ static int number_take(const struct option *option, const void *value, socklen_t
 	if (!value || size < sizeof(*ret_number))
 		return -EINVAL;
 	memcpy(ret_number, value, sizeof(*ret_number));
-	/* As with the kernel, each number but 0 turns a switch on. */
+	/* As in the kernel, any number except 0 turns a switch on. */
 	if (option->is_switch)
 		*ret_number = *ret_number != 0;
 	return option->set == set_kept && !option->get &&
@@ -423,7 +437,7 @@ RS_EXPORT int rsetsockopt(int fd, int level, int optname, const void *optval, so
 	return rs_ret(r);
 }
 
-/* Fill in what TCP_INFO of a stream has: its state and the size of segments. */
+/* Fill in the members of TCP_INFO that a stream has: its state and the size of segments. */
 static int tcp_info_get(struct rs_socket *s, void *value, socklen_t *size)
 {
 	struct tcp_info info = {};
@@ -463,16 +477,14 @@ static int option_get(struct rs_socket *s, int level, int name, void *value, soc
 		return ds_option_get(s, level, name, value, size);
 	if (!option)
 		return -ENOPROTOOPT;
-	if (!value || !size || (int)*size < 0)
+	if (!value || !size)
 		return -EINVAL;
 	pthread_mutex_lock(&s->lock);
 	number = option->get			 ? option->get(s)
 		 : is_given(s, option - options) ? s->given[option - options]
 						 : option->first;
 	pthread_mutex_unlock(&s->lock);
-	*size = min_of(*size, (socklen_t)sizeof(number));
-	memcpy(value, &number, *size);
-	return 0;
+	return value_give(&number, sizeof(number), value, size);
 }
 
 /* ---- for librspreload ---- */
@@ -582,8 +594,8 @@ static int bytes_waiting(struct rs_socket *s)
 		rs_glance(s);
 		count = ds_bytes_waiting(s);
 	} else {
-		rs_glance(s); /* it may have been accepted a moment ago */
-		count = rs_credit_waiting(&s->in);
+		rs_glance(s); /* the handshake may have ended a moment ago */
+		count = min_of(rs_waiting(s), (size_t)INT_MAX);
 	}
 	pthread_mutex_unlock(&s->lock);
 	return count;
@@ -611,12 +623,14 @@ RS_EXPORT int rioctl(int fd, unsigned long request, int *value)
 		return rs_ret(-EBADF);
 	if (!value)
 		r = -EFAULT;
+	else if ((request == FIONREAD || request == SIOCOUTQ) && !s->ds && s->state == RS_LISTENING)
+		r = -EINVAL;
 	else if (request == FIONREAD)
 		*value = bytes_waiting(s);
 	else if (request == SIOCOUTQ)
 		*value = bytes_unsent(s);
 	else if (request == SIOCATMARK && !s->ds)
-		*value = 0; /* there is no urgent data */
+		*value = 0; /* urgent data does not exist */
 	else if (request == FIONBIO)
 		atomic_store(&s->flags, *value ? O_NONBLOCK : 0);
 	else

@@ -14,17 +14,18 @@
 
 short rs_revents(struct rs_socket *s, short events)
 {
+	bool opening = rs_is_opening(s);
 	short revents = 0;
 
 	if (s->ds)
 		return ds_revents(s, events);
 	if (s->state == RS_LISTENING)
 		return s->accepted_count || s->spent ? events & CAN_READ : 0;
-	if (rs_is_opening(s))
+	if (opening && !s->no_send && !s->no_recv)
 		return 0;
 	if (s->state == RS_NEW || s->state == RS_BOUND)
 		return (events & CAN_WRITE) | POLLHUP;
-	if (rs_can_receive(s))
+	if (opening ? s->no_recv : rs_can_receive(s))
 		revents |= CAN_READ;
 	if (rs_can_send(s))
 		revents |= CAN_WRITE;
@@ -35,8 +36,10 @@ short rs_revents(struct rs_socket *s, short events)
 	revents &= events;
 	if (s->state == RS_FAILED)
 		revents |= POLLERR | POLLHUP;
+	if (opening && s->no_send && s->no_recv)
+		revents |= POLLHUP;
 	/* Programs that see a hang-up do not read the data that came before it. */
-	if (s->state == RS_CLOSED && !rs_credit_waiting(&s->in))
+	if (s->state == RS_CLOSED && !rs_waiting(s))
 		revents |= POLLHUP;
 	return revents;
 }

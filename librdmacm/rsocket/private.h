@@ -9,12 +9,12 @@
 #include <sys/socket.h>
 #include <sys/time.h>
 
-/* ---- cancel.c: signal handlers that interrupt a call which sleeps ---- */
+/* ---- cancel.c: signal handlers that interrupt a sleeping call ---- */
 
 struct rs_sleep_calls {
 	/*
-	 * The calling thread is about to sleep. @mask: of the program's call, or NULL. Return: the
-	 * mask for the system call that sleeps, or NULL.
+	 * The calling thread is about to sleep. @mask: signal mask of the program's call, or NULL.
+	 * Return: the mask for the system call that sleeps, or NULL.
 	 */
 	const sigset_t *(*begin)(const sigset_t *mask);
 	void (*end)(void);
@@ -29,7 +29,7 @@ void rs_sleep_watch(const struct rs_sleep_calls *calls);
  * Return: false: too many handlers have interrupted each other.
  */
 bool rs_sleep_leave(bool restarts);
-/* Resume the interrupted call: the handler has returned. */
+/* Resume the interrupted call after the handler has returned. */
 void rs_sleep_return(void);
 
 /* ---- epoll.c: entries of pollers ---- */
@@ -39,7 +39,7 @@ struct rs_entry {
 	struct epoll_event event;
 };
 
-/* As repoll_ctl(). @entry: the program's duplicate of the socket @fd. */
+/* Like repoll_ctl(). @entry: the program's duplicate of the socket @fd. */
 int rs_entry_ctl(int epfd, int op, int fd, int entry, struct epoll_event *event);
 /* Remove the duplicate @entry, which the program closes, from all pollers. */
 void rs_entry_closed(int fd, int entry);
@@ -47,6 +47,22 @@ void rs_entry_closed(int fd, int entry);
  * List the entries of the socket in all pollers, at most @max. Return: the number of all entries.
  */
 unsigned int rs_entry_list(int fd, struct rs_entry *entries, unsigned int max);
+
+/* ---- send.c ---- */
+
+/*
+ * Return whether the send that failed with EPIPE raises SIGPIPE. As with TCP, the first send after
+ * the peer has closed does not.
+ */
+bool rs_send_is_signalled(int fd);
+
+/* ---- receive.c ---- */
+
+/*
+ * Return bytes that were received from the stream, so that they are received again before all
+ * others. Return: 0, or -1 with errno.
+ */
+int rs_unread(int fd, const void *bytes, size_t size);
 
 /* ---- option.c ---- */
 
@@ -61,8 +77,8 @@ struct rs_option_value {
 };
 
 /*
- * Find the options that were set on the socket, as the program gave them. *next: 0 at first.
- * Return: false: there are no more.
+ * Find the options that the program has set on the socket, with the program's values. *next: 0 at
+ * first. Return: false: there are no more.
  */
 bool rs_option_next(int fd, unsigned int *next, struct rs_option_value *ret);
 /* Find the options that a stream takes and TCP has. *next: 0 at first. */

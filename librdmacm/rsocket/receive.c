@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "librdmacm/rsocket/private.h"
 #include "librdmacm/rsocket/rs.h"
 
 static bool has_ended(const struct rs_socket *s)
@@ -11,10 +13,10 @@ static bool has_ended(const struct rs_socket *s)
 
 bool rs_can_receive(struct rs_socket *s)
 {
-	return rs_credit_waiting(&s->in) || has_ended(s);
+	return rs_waiting(s) || has_ended(s);
 }
 
-/* Return whether the buffer has room for more than the bytes that were peeked at. */
+/* Return whether the buffer has room for more bytes than the peeked ones. */
 static bool is_more_to_come(struct rs_socket *s)
 {
 	bool more;
@@ -27,7 +29,7 @@ static bool is_more_to_come(struct rs_socket *s)
 
 static bool can_peek(struct rs_socket *s)
 {
-	return rs_credit_waiting(&s->in) > s->peeked || has_ended(s);
+	return rs_waiting(s) > s->peeked || has_ended(s);
 }
 
 static void bytes_copy(const struct rs_socket *s, uint64_t from, uint8_t *to, uint32_t length)
@@ -40,11 +42,35 @@ static void bytes_copy(const struct rs_socket *s, uint64_t from, uint8_t *to, ui
 }
 
 /*
- * Take the bytes behind @skip, up to @size. Only the holder of the turn reads the filled part of
- * the buffer, therefore it is copied without the lock. Return: bytes; 0: the end; -EAGAIN: nothing
- * yet; -errno.
+ * Take returned bytes behind *skip, up to @size. *skip: the bytes to skip in the buffer afterwards.
+ * Return: bytes.
  */
-static ssize_t bytes_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_t size, int flags)
+static size_t back_take(struct rs_socket *s, uint64_t *skip, uint8_t *to, size_t size, int flags)
+{
+	size_t waiting, length = 0;
+
+	pthread_mutex_lock(&s->lock);
+	waiting = s->back_end - s->back_start;
+	if (*skip < waiting) {
+		length = min_of(waiting - (size_t)*skip, size);
+		if (!(flags & MSG_TRUNC))
+			memcpy(to, s->back + s->back_start + *skip, length);
+		*skip = 0;
+	} else {
+		*skip -= waiting;
+	}
+	if (!(flags & MSG_PEEK))
+		s->back_start += length;
+	pthread_mutex_unlock(&s->lock);
+	return length;
+}
+
+/*
+ * Take the bytes behind @skip, up to @size. Only the holder of the turn reads the filled part of
+ * the buffer. Therefore copy it without the lock. Return: bytes; 0: the end; -EAGAIN: nothing yet;
+ * -errno.
+ */
+static ssize_t buffer_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_t size, int flags)
 {
 	uint64_t from;
 	uint32_t length, waiting;
@@ -66,7 +92,7 @@ static ssize_t bytes_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_
 	pthread_mutex_unlock(&s->lock);
 	if (!length)
 		return r;
-	if (!(flags & MSG_TRUNC)) /* as TCP, which discards the bytes then */
+	if (!(flags & MSG_TRUNC)) /* like TCP, which discards the bytes in this case */
 		bytes_copy(s, from, to, length);
 	if (flags & MSG_PEEK)
 		return length;
@@ -77,7 +103,50 @@ static ssize_t bytes_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_
 	return length;
 }
 
-/* Wait for bytes, or for more than the @peeked ones. */
+/* As buffer_take(), with the returned bytes first. */
+static ssize_t bytes_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_t size, int flags)
+{
+	size_t got = 0;
+	ssize_t n;
+
+	if (unlikely(atomic_load_explicit(&s->back, memory_order_relaxed)))
+		got = back_take(s, &skip, to, size, flags);
+	if (got && got == size)
+		return got;
+	n = buffer_take(s, skip, to + got, size - got, flags);
+	return got ? (ssize_t)got + max_of(n, (ssize_t)0) : n;
+}
+
+RS_EXPORT int rs_unread(int fd, const void *bytes, size_t size)
+{
+	RS_CALL;
+	struct rs_socket *s = rs_table_find(fd);
+	uint8_t *all;
+	size_t old;
+
+	if (!s)
+		return rs_ret(-EBADF);
+	pthread_mutex_lock(&s->lock);
+	old = s->back_end - s->back_start;
+	all = malloc(size + old + 1);
+	if (all) {
+		memcpy(all, bytes, size);
+		if (old)
+			memcpy(all + size, s->back + s->back_start, old);
+		free(s->back);
+		s->back = all;
+		s->back_start = 0;
+		s->back_end = size + old;
+		s->changes++;
+		rs_watch_notify(s);
+		rs_rouse(s);
+	}
+	pthread_mutex_unlock(&s->lock);
+	rs_socket_put(s);
+	return rs_ret(all ? 0 : -ENOMEM);
+}
+
+/* Wait for bytes, or for more bytes than the @peeked ones. */
 static int bytes_wait(struct rs_socket *s, size_t peeked, bool begun, int flags)
 {
 	s->peeked = peeked;
@@ -85,7 +154,7 @@ static int bytes_wait(struct rs_socket *s, size_t peeked, bool begun, int flags)
 			    rs_patience(s, flags), s->recv_timeout_ms);
 }
 
-/* @got: bytes in the pieces before. */
+/* @got: bytes in the earlier pieces. */
 static ssize_t bytes_receive(struct rs_socket *s, uint8_t *to, size_t size, int flags, size_t got)
 {
 	const size_t before = got, end = got + size;
@@ -108,10 +177,16 @@ static ssize_t bytes_receive(struct rs_socket *s, uint8_t *to, size_t size, int 
 	return got > before ? (ssize_t)(got - before) : n;
 }
 
+/* A direction that was shut down has its answer before the connection is made. */
+static bool receive_is_settled(struct rs_socket *s)
+{
+	return s->no_recv || rs_connect_is_settled(s);
+}
+
 static ssize_t vector_receive(struct rs_socket *s, const struct iovec *iov, int count, int flags)
 {
 	size_t got = 0;
-	ssize_t n = rs_connect_finish(s, rs_patience(s, flags));
+	ssize_t n = rs_connect_finish(s, receive_is_settled, rs_patience(s, flags));
 
 	if (n == 0)
 		n = rs_turn_take(s, &s->recv_turn, rs_patience(s, flags));

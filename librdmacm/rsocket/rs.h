@@ -71,10 +71,10 @@
 #define RS_BUFFER_MIN	   (1u << 12)
 #define RS_BUFFER_MAX	   (1u << 28)
 #define RS_INLINE_DEFAULT  64
-#define RS_RECEIVES_SPARE  (2 * RS_CONTROL_MAX) /* beyond those announced to the peer */
+#define RS_RECEIVES_SPARE  (2 * RS_CONTROL_MAX) /* number of receives beyond the announced ones */
 #define RS_REPOST_MAX	   16
 #define RS_OPTIONS_MAX	   48
-#define RS_SIGNAL_INTERVAL 16 /* one request of so many is signalled */
+#define RS_SIGNAL_INTERVAL 16 /* one of so many requests is signalled */
 
 enum rs_state {
 	RS_NEW,
@@ -85,13 +85,14 @@ enum rs_state {
 	RS_CONNECTING,
 	RS_ACCEPTING,
 	RS_CONNECTED,
-	RS_CLOSED, /* by the peer, or by rshutdown() of both directions */
+	RS_CLOSED, /* closed by the peer, or by rshutdown() of both directions */
 	RS_FAILED, /* @error is the reason */
 };
 
 /* One request in the send queue. */
 struct rs_slot {
-	uint32_t bytes; /* of the send buffer, free again when the request completes */
+	/* bytes of the send buffer that are free again when the request completes */
+	uint32_t bytes;
 	bool control;
 };
 
@@ -102,7 +103,7 @@ enum rs_kind {
 };
 
 struct rs_file {
-	int fd; /* the public one: an epoll */
+	int fd; /* public descriptor: an epoll */
 	enum rs_kind kind;
 	atomic_int refs;
 	unsigned int process; /* rs_process() of the owner; a forked child has another number */
@@ -113,18 +114,20 @@ struct rs_file {
 struct rs_turn {
 	pthread_mutex_t lock;
 	atomic_bool asleep; /* the holder waits for the peer */
-	/* threads that wait for the holder; too many if some were cancelled */
+	/* threads that wait for the holder; the count is too high after cancellations */
 	atomic_uint awaiters;
 };
 
 /* How threads that wait for a socket poll before they sleep; see spin.c. */
 struct rs_spin {
 	uint64_t ns;	       /* time to poll before sleep */
-	unsigned int vain;     /* polls since one found something, or since a yield */
-	unsigned int patience; /* limit of @vain: then the processor is offered */
+	unsigned int vain;     /* polls since the last one with news or the last yield */
+	unsigned int patience; /* limit of @vain; at this limit the processor is offered */
 	bool yielded;	       /* the processor was offered before this poll */
-	unsigned int crowded;  /* next waits that sleep at once, because others ran long */
-	unsigned int untaken;  /* next waits that sleep without a last offer of the processor */
+	/* number of next waits that sleep at once, because other threads ran for long */
+	unsigned int crowded;
+	/* number of next waits that sleep without a last offer of the processor */
+	unsigned int untaken;
 };
 
 struct rs_socket {
@@ -136,14 +139,15 @@ struct rs_socket {
 	pthread_mutex_t lock;
 
 	enum rs_state state;
-	int error;     /* positive errno of RS_FAILED, until SO_ERROR is read */
-	bool unsaid;   /* no rconnect() has returned the result yet */
-	bool no_send;  /* shut down for writing, here */
-	bool no_recv;  /* shut down for reading, here */
-	bool end_told; /* the message that ends this direction is posted */
-	bool peer_end; /* the peer sends nothing more */
-	bool broken;   /* the queue pair failed, or may be gone */
-	bool silent;   /* the peer did not acknowledge a request */
+	int error;	/* positive errno of RS_FAILED, until SO_ERROR is read */
+	bool unsaid;	/* rconnect() has not returned the result yet */
+	bool no_send;	/* this side was shut down for writing */
+	bool no_recv;	/* this side was shut down for reading */
+	bool end_told;	/* the message that ends this direction was posted */
+	bool pipe_told; /* a send has found that the peer closed */
+	bool peer_end;	/* the peer sends no more data */
+	bool broken;	/* the queue pair has failed, or may have been destroyed */
+	bool silent;	/* the peer did not acknowledge a request */
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
 	LIST_HEAD(, rs_watch) watches; /* of pollers */
@@ -152,14 +156,14 @@ struct rs_socket {
 	/* Of a listener. */
 	TAILQ_HEAD(, rs_socket) accepted; /* connections that wait for raccept() */
 	unsigned int accepted_count, backlog;
-	bool paused;	 /* the service does not watch it */
-	bool spent;	 /* no descriptors left for a request: raccept() reports it */
+	bool paused;	 /* the service does not watch the listener */
+	bool spent;	 /* no descriptors are left for a request, and raccept() reports this */
 	int accepted_fd; /* an eventfd, readable if raccept() has a result */
 	TAILQ_ENTRY(rs_socket) of_listener;
 
 	/* Protected by the lock of the service (service.c). */
 	LIST_ENTRY(rs_socket) of_service;
-	bool is_kept, is_forgotten; /* forgotten: by rclose(), for ever */
+	bool is_kept, is_forgotten; /* is_forgotten: removed by rclose(), for ever */
 	uint64_t keep_due;
 
 	/* Options. */
@@ -189,7 +193,7 @@ struct rs_socket {
 	struct rs_target peer_list;
 	unsigned int peer_entry;
 	bool unheard;	  /* iWARP, accepting side: see rs_first_word_await() */
-	bool peer_speaks; /* the request announces a first message */
+	bool peer_speaks; /* the request announces that a first message will follow */
 	bool peer_ends;	  /* the peer announces each orderly end by a message */
 	bool sends_words; /* iWARP: see word_post() */
 	uint32_t *words;  /* memory of receives, one word each, behind @sbuf */
@@ -197,11 +201,14 @@ struct rs_socket {
 	/* the peer's list, for our mappings; length counts entries */
 	struct rs_target peer_mappings;
 	LIST_HEAD(, rs_mapping) mappings;
-	bool mappings_pending; /* the peer does not know all of them */
+	bool mappings_pending; /* the peer does not know all mappings yet */
 	bool swapped;
 	struct rs_credit_out out;
 	struct rs_credit_in in;
-	size_t peeked; /* bytes that were peeked at; wait for more than these */
+	size_t peeked; /* bytes that were peeked at; a wait is for more than these */
+	/* bytes that rs_unread() returned; they precede those of @rbuf */
+	_Atomic(uint8_t *) back;
+	size_t back_start, back_end;
 
 	struct rs_slot *slots; /* sq_size of them, a ring */
 	uint32_t posted, done; /* requests since the start */
@@ -210,13 +217,14 @@ struct rs_socket {
 	unsigned int controls;	       /* outstanding */
 	uint64_t sbuf_head, sbuf_tail; /* bytes since the start: written, free again */
 	uint64_t answered;	       /* @in.received at the last send */
-	bool stalled;		       /* a sender found no room, and the service watches */
-	uint32_t stalled_at;	       /* @data_end at the last check of the service */
+	/* a sender found no room, so the service watches the socket */
+	bool stalled;
+	uint32_t stalled_at; /* @data_end at the last check of the service */
 
 	unsigned int looks; /* calls of rs_glance(), which checks the descriptor now and then */
 	struct rs_spin spin;
 	bool armed;	      /* the CQ will announce its next completion */
-	unsigned int unacked; /* events of the CQ */
+	unsigned int unacked; /* events of the CQ without acknowledgement */
 	bool sleeper;
 	bool roused;	      /* no thread may sleep on the descriptor; see rouse.c */
 	unsigned int pollers; /* threads that sleep on the descriptor in rpoll() */
@@ -228,7 +236,7 @@ struct rs_socket {
 enum rs_wait {
 	RS_WAIT,
 	RS_WAIT_NOT,
-	RS_WAIT_ALWAYS, /* signals do not end it */
+	RS_WAIT_ALWAYS, /* signals do not end the wait */
 };
 
 /* Return @r if it is not negative, otherwise set errno to -@r and return -1. */
@@ -241,6 +249,7 @@ static inline ssize_t rs_ret(ssize_t r)
 }
 
 #define rs_err(s, fmt, ...)   log_err("rsocket %d: " fmt, (s)->file.fd, ##__VA_ARGS__)
+#define rs_info(s, fmt, ...)  log_info("rsocket %d: " fmt, (s)->file.fd, ##__VA_ARGS__)
 #define rs_debug(s, fmt, ...) log_debug("rsocket %d: " fmt, (s)->file.fd, ##__VA_ARGS__)
 
 /*
@@ -253,8 +262,8 @@ struct rs_socket *rs_table_find(int fd); /* NULL: no RDMA socket */
 struct rs_socket *rs_table_next(int *fd);
 struct rs_poller *rs_table_find_poller(int fd);
 /*
- * Return the poller of that number, or of a parent, or NULL. Compare the pointer only: the caller
- * has no reference.
+ * Return the poller with this number, which may belong to a parent, or NULL. Only compare the
+ * pointer, because the caller has no reference.
  */
 const void *rs_table_peek(int fd);
 /* *ret_is_parents: the file belongs to a process that this one was forked from. */
@@ -266,15 +275,15 @@ unsigned int rs_process(void);
 /* default.c */
 struct rs_defaults {
 	uint32_t rbuf_size, sbuf_size, sq_size, rq_size, inline_size;
-	uint32_t mappings; /* that a peer can make */
+	uint32_t mappings; /* number of mappings that a peer can make */
 	uint32_t spin_us;  /* time to poll before a thread sleeps */
 };
 const struct rs_defaults *rs_defaults(void);
 
 /*
  * cancel.c: cancellation. A public call begins with RS_CALL or RS_CALL_SLEEPY. Before a call
- * sleeps, it names what it holds by rs_call_hold(). The function that sleeps installs a cleanup
- * handler, which undoes its own part and then calls rs_call_abandon().
+ * sleeps, it registers its lock and reference by rs_call_hold(). The function that sleeps installs
+ * a cleanup handler, which undoes its own part and then calls rs_call_abandon().
  */
 int rs_call_begin(void);	/* the thread cannot be cancelled */
 int rs_call_begin_sleepy(void); /* the thread can be cancelled where it sleeps */
@@ -292,10 +301,10 @@ bool rs_call_holds(const pthread_mutex_t *lock);
  */
 bool rs_call_is_lent(const pthread_mutex_t *lock);
 /*
- * Call these around the system call that sleeps. @leave: called before a signal handler runs; it
- * releases what other threads wait for. @mask: the signal mask that the program asked for, or NULL.
- * rs_sleep_begin() returns the mask for the system call. rs_sleep_end() returns whether @leave was
- * called.
+ * Call these around the system call that sleeps. @leave: called before a signal handler runs. It
+ * releases the locks that other threads wait for. @mask: the signal mask that the program asked
+ * for, or NULL. rs_sleep_begin() returns the mask for the system call. rs_sleep_end() returns
+ * whether @leave was called.
  */
 const sigset_t *rs_sleep_begin(void (*leave)(void *arg), void *arg, const sigset_t *mask);
 bool rs_sleep_end(void);
@@ -305,6 +314,13 @@ bool rs_sleep_end(void);
  */
 bool rs_sleep_restarts(void);
 bool rs_sleep_interrupts(void);
+/*
+ * epoll_pwait(), for use between rs_sleep_begin() and rs_sleep_end(). It fails with EINTR only if a
+ * handler ran. rs_sleep_begin() may block all signals. A signal that the program ignores, such as
+ * SIGCHLD, then stays pending, and the kernel ends epoll_pwait() for it.
+ */
+int rs_sleep_epoll(int epfd, struct epoll_event *events, int max, int timeout_ms,
+		   const sigset_t *mask);
 
 /* turn.c */
 void rs_turn_init(struct rs_turn *t);
@@ -335,14 +351,17 @@ void rs_service_fork(bool begins);
 
 /* accept.c */
 void rs_listener_step(struct rs_socket *s); /* called by the service */
-/* Accept no more connections, and end those that wait for raccept(). */
+/* Accept no more connections, and end the connections that wait for raccept(). */
 int rs_listener_shutdown(struct rs_socket *s, int how);
 void rs_listener_close(struct rs_socket *s);
 
 /* socket.c */
 /* Check a vector by the kernel's rules: 0 or -EINVAL. */
 int rs_vector_check(const struct iovec *iov, int count);
-/* @id: of an incoming connection, or NULL for a new socket. The socket owns it on success. */
+/*
+ * @id: identifier of an incoming connection, or NULL for a new socket. On success the socket owns
+ * it.
+ */
 int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket **ret_socket);
 /* Create a datagram socket. */
 int rs_socket_new_datagram(int domain, int flags, struct rs_socket **ret_socket);
@@ -378,13 +397,15 @@ static inline bool rs_is_opening(const struct rs_socket *s)
 bool rs_connect_is_settled(struct rs_socket *s);
 /* End the connection to a peer that did not acknowledge a request. */
 void rs_silence_settle(struct rs_socket *s);
-/* End a connect that is under way: its caller gets ECONNRESET. Return: whether there was one. */
+/*
+ * End a connect that is under way. Its caller gets ECONNRESET. Return: whether there was a connect.
+ */
 bool rs_connect_end(struct rs_socket *s);
 /*
- * Wait until the connection is made or failed, if @wait allows. 0: the connection is not being made
- * any more.
+ * Wait until the connection is made or failed, or until @settled returns true, if @wait allows. 0:
+ * the attempt has ended.
  */
-int rs_connect_finish(struct rs_socket *s, enum rs_wait wait);
+int rs_connect_finish(struct rs_socket *s, bool (*settled)(struct rs_socket *s), enum rs_wait wait);
 
 /* buffer.c: return 0, or log the error and return -errno */
 int rs_buffer_create(struct rs_socket *s);
@@ -426,13 +447,13 @@ int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wai
 int rs_waiter_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms);
 void rs_waiters_wake(struct rs_socket *s); /* something changed */
 /*
- * complete.c again: arm the CQ, whose next completion makes the descriptor readable. False: a
- * completion came in between, poll again.
+ * complete.c again: arm the CQ. Its next completion makes the descriptor readable. False: a
+ * completion came in between, so poll again.
  */
 bool rs_arm(struct rs_socket *s);
 /*
- * Wake all threads that sleep on the descriptor, without a completion. A local end needs this,
- * because a peer that has stopped may never complete it.
+ * Wake all threads that sleep on the descriptor, without a completion. A local shutdown needs this,
+ * because a stopped peer may never cause a completion.
  */
 void rs_rouse(struct rs_socket *s);
 void rs_rouse_end(struct rs_socket *s);
@@ -466,7 +487,7 @@ void rs_spin_offered(struct rs_spin *spin, uint64_t ns, unsigned int messages);
 bool rs_spin_is_vain(struct rs_spin *spin);
 /* Return whether to poll at all before sleep. Called once for each wait. */
 bool rs_spin_begin(struct rs_spin *spin);
-/* Learn that a wait is over after @ns, by polling or by sleep. */
+/* Learn that a wait ended after @ns, by polling or by sleep. */
 void rs_spin_learn(struct rs_spin *spin, uint64_t ns, bool slept);
 
 /* send.c */
@@ -482,13 +503,21 @@ uint32_t rs_send_free(const struct rs_socket *s);
 struct ibv_sge rs_send_copy(struct rs_socket *s, const void *bytes, uint32_t length);
 /* Post a signalled write without data. @lock is held. */
 void rs_post_mark(struct rs_socket *s);
-bool rs_can_send(struct rs_socket *s); /* also if no send is possible ever again */
+bool rs_can_send(struct rs_socket *s); /* true also if no send will ever be possible again */
 /*
- * Note that a sender finds no room. @lock is held. A dead peer sends nothing, and no request fails
- * if none is outstanding. Therefore the service probes the peer, as TCP does at a closed window.
+ * Note that a sender finds no room. @lock is held. A dead peer sends no messages, and without an
+ * outstanding request no request can fail. Therefore the service probes the peer, as TCP does at a
+ * closed window.
  */
 void rs_send_stalled(struct rs_socket *s);
 int rs_shutdown(struct rs_socket *s, int how);
+/*
+ * With @lock held: return whether the socket was shut down before the peer could be told. The
+ * handshake still goes on. Therefore the end follows after it, as with TCP.
+ */
+bool rs_end_is_due(const struct rs_socket *s);
+void rs_end_tell_late(struct rs_socket *s); /* with @lock held; no action if the peer was told */
+bool rs_is_accepted(struct rs_socket *s);   /* the handshake at the accepting side has ended */
 
 /* iomap.c */
 /* Tell the peer of new mappings. The caller has the turn to send. Return: 0 or -errno. */
@@ -496,14 +525,19 @@ int rs_iomap_tell(struct rs_socket *s, enum rs_wait wait);
 void rs_iomap_destroy(struct rs_socket *s);
 
 /* receive.c */
-bool rs_can_receive(struct rs_socket *s); /* bytes, the end, or an error */
+/* Return the bytes that can be received; with @lock held. */
+static inline size_t rs_waiting(const struct rs_socket *s)
+{
+	return rs_credit_waiting(&s->in) + s->back_end - s->back_start;
+}
+bool rs_can_receive(struct rs_socket *s); /* true if there are bytes, the end, or an error */
 
 /* poll.c: return POLL* of the socket now; with @lock held */
 short rs_revents(struct rs_socket *s, short events);
 
 /*
- * datagram.c, delivery.c: the datagram forms of the calls. Those before ds_has_queues() take the
- * lock themselves.
+ * datagram.c, delivery.c: the forms of the calls for datagrams. The functions up to ds_has_queues()
+ * take the lock themselves.
  */
 struct ds_received {
 	struct sockaddr_storage name; /* of the sender, in the form of the socket's domain */
@@ -524,14 +558,14 @@ int ds_shutdown(struct rs_socket *s, int how);
 int ds_name(const struct rs_socket *s, bool peer, struct sockaddr *addr, socklen_t *size);
 int ds_option_set(struct rs_socket *s, int level, int name, const void *value, socklen_t size);
 int ds_option_get(struct rs_socket *s, int level, int name, void *value, socklen_t *size);
-/* @msg: without a name: to the peer */
+/* @msg: a message without a name goes to the connected peer */
 ssize_t ds_send(struct rs_socket *s, const struct msghdr *msg, int flags);
 ssize_t ds_receive(struct rs_socket *s, const struct iovec *iov, int count, int flags,
 		   struct ds_received *ret);
 /* Wait until all sends completed, at most @timeout_ms. */
 void ds_flush(struct rs_socket *s, int timeout_ms);
 /* With @lock held. */
-bool ds_has_queues(const struct rs_socket *s); /* its sizes are fixed */
+bool ds_has_queues(const struct rs_socket *s); /* its sizes can no longer change */
 void ds_complete(struct rs_socket *s);
 bool ds_arm(struct rs_socket *s);
 void ds_drain(struct rs_socket *s);
@@ -539,11 +573,11 @@ bool ds_is_due(struct rs_socket *s); /* time for ds_drain() */
 short ds_revents(struct rs_socket *s, short events);
 /* Copy the control messages, and set MSG_CTRUNC if the room is too small. */
 void ds_ancillary_give(const struct ds_received *from, struct msghdr *msg);
-int ds_bytes_waiting(const struct rs_socket *s); /* of the first datagram */
+int ds_bytes_waiting(const struct rs_socket *s); /* bytes of the first datagram */
 void ds_drop_all(struct rs_socket *s);
 
 /* epoll.c */
-void rs_watch_notify(struct rs_socket *s); /* something changed; @lock is held */
+void rs_watch_notify(struct rs_socket *s); /* report that the state changed; @lock is held */
 void rs_watch_end_all(struct rs_socket *s);
 void rs_poller_close(struct rs_poller *p);
 /*

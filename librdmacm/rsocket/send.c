@@ -2,9 +2,10 @@
 #include <limits.h>
 #include <string.h>
 
+#include "librdmacm/rsocket/private.h"
 #include "librdmacm/rsocket/rs.h"
 
-#define ACCEPT_TIMEOUT_MS  5000
+#define ACCEPT_TIMEOUT_MS  1000 /* then the service tells the peer */
 #define CONTROL_TIMEOUT_MS 5000
 #define FIRST_WORD_MS	   30000
 #define PERHAPS_MUTE_MS	   1000
@@ -107,7 +108,7 @@ static bool is_open(const struct rs_socket *s)
 bool rs_can_send(struct rs_socket *s)
 {
 	if (!is_open(s))
-		return !rs_is_opening(s);
+		return !rs_is_opening(s) || s->no_send;
 	return rs_slots_free(s) > RS_CONTROL_MAX && buffer_free(s) && rs_credit_room(&s->out);
 }
 
@@ -277,17 +278,23 @@ void rs_first_word_await(struct rs_socket *s)
 	pthread_mutex_unlock(&s->lock);
 }
 
+/* A direction that was shut down has its answer before the connection is made. */
+static bool send_is_settled(struct rs_socket *s)
+{
+	return s->no_send || rs_connect_is_settled(s);
+}
+
 static ssize_t vector_send(struct rs_socket *s, const struct iovec *iov, int count, int flags)
 {
 	struct cursor c = cursor_of(iov, count);
-	ssize_t n = rs_connect_finish(s, rs_patience(s, flags));
+	ssize_t n = rs_connect_finish(s, send_is_settled, rs_patience(s, flags));
 
 	if (n == 0)
 		n = rs_turn_take(s, &s->send_turn, rs_patience(s, flags));
 	if (n < 0)
 		return n;
 	rs_first_word_await(s);
-	if (unlikely(s->mappings_pending))
+	if (unlikely(s->mappings_pending && !s->no_send))
 		n = rs_iomap_tell(s, rs_patience(s, flags));
 	if (n >= 0)
 		n = bytes_send(s, &c, flags);
@@ -364,17 +371,27 @@ RS_EXPORT ssize_t rwritev(int fd, const struct iovec *iov, int iovcnt)
 	return fd_send(fd, iov, iovcnt, 0);
 }
 
+RS_EXPORT bool rs_send_is_signalled(int fd)
+{
+	RS_CALL;
+	struct rs_socket *s = rs_table_find(fd);
+	bool signalled;
+
+	if (!s)
+		return false;
+	pthread_mutex_lock(&s->lock);
+	signalled = !s->ds && (s->no_send || s->pipe_told || s->state == RS_FAILED);
+	s->pipe_told = true;
+	pthread_mutex_unlock(&s->lock);
+	rs_socket_put(s);
+	return signalled;
+}
+
 /* ---- shutting down ---- */
 
 static bool can_control(struct rs_socket *s)
 {
 	return s->state != RS_CONNECTED || (s->controls < RS_CONTROL_MAX && rs_slots_free(s));
-}
-
-static bool is_accepted(struct rs_socket *s)
-{
-	rs_connect_step(s);
-	return s->state != RS_ACCEPTING;
 }
 
 /*
@@ -413,6 +430,8 @@ static void directions_end(struct rs_socket *s, int how)
 		s->no_send = true;
 	if (how != SHUT_WR)
 		s->no_recv = true;
+	if (s->state == RS_CONNECTED) /* as with TCP, connect() does not return its result later */
+		s->unsaid = false;
 	s->changes++;
 	rs_watch_notify(s);
 	rs_rouse(s);
@@ -424,6 +443,10 @@ static int end_tell(struct rs_socket *s, int how)
 	bool both = is_both_ended(s);
 	int r = 0;
 
+	if (rs_end_is_due(s))
+		return rs_service_keep(s);
+	if (s->state == RS_ACCEPTING)
+		return 0;
 	if (s->unsignalled)
 		rs_post_mark(s);
 	if (s->state != RS_CONNECTED)
@@ -437,6 +460,25 @@ static int end_tell(struct rs_socket *s, int how)
 	return r;
 }
 
+bool rs_end_is_due(const struct rs_socket *s)
+{
+	bool too_early = s->state == RS_ACCEPTING || (s->state == RS_CONNECTED && s->unheard);
+
+	return too_early && s->no_send && !s->end_told;
+}
+
+void rs_end_tell_late(struct rs_socket *s)
+{
+	if (s->state == RS_CONNECTED && s->no_send && !s->end_told && !s->unheard)
+		end_tell(s, SHUT_WR);
+}
+
+bool rs_is_accepted(struct rs_socket *s)
+{
+	rs_connect_step(s);
+	return s->state != RS_ACCEPTING;
+}
+
 int rs_shutdown(struct rs_socket *s, int how)
 {
 	int r;
@@ -444,7 +486,7 @@ int rs_shutdown(struct rs_socket *s, int how)
 	if (rs_connect_end(s))
 		return 0;
 	/* An accepted socket becomes a connection first, because its peer knows of it already. */
-	rs_wait(s, is_accepted, RS_WAIT_ALWAYS, ACCEPT_TIMEOUT_MS);
+	rs_wait(s, rs_is_accepted, RS_WAIT_ALWAYS, ACCEPT_TIMEOUT_MS);
 	directions_end(s, how);
 	rs_first_word_await(s);
 	/* Do not wait for ever: the peer may take no messages. */

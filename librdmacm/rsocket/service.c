@@ -2,7 +2,8 @@
 /*
  * The service thread, for work without a waiting call. It accepts the connections of listeners,
  * sends the messages that keep idle connections alive, and probes peers that have given no room for
- * a while. It starts with the first such socket, and stays.
+ * a while. It ends connections that were shut down during a long handshake. The thread starts with
+ * the first such socket and runs until the process ends.
  *
  * @lock is taken after a socket's, and no other after it: the thread finds a socket by its
  * descriptor.
@@ -18,6 +19,8 @@
 #define BATCH	      16
 #define NS_OF_S	      1000000000ull
 #define PROBE_SECONDS 5
+/* seconds between checks of a handshake after which the end must be sent */
+#define HANDSHAKE_SECONDS 1
 
 static struct {
 	pthread_mutex_t lock;
@@ -36,7 +39,7 @@ void rs_service_fork(bool begins)
 		pthread_mutex_unlock(&service.lock);
 }
 
-/* Take up to @max descriptors whose time has come. *ret_timeout: until the next time, or -1. */
+/* Take up to @max descriptors that are due. *ret_timeout: time until the next one is due, or -1. */
 static int kept_take(int *fds, int max, int *ret_timeout)
 {
 	uint64_t now = rs_now_ns(), next = UINT64_MAX;
@@ -78,11 +81,14 @@ static void socket_keep(int fd)
 	if (!s)
 		return;
 	pthread_mutex_lock(&s->lock);
+	if (s->state == RS_ACCEPTING)
+		rs_connect_step(s);
 	rs_complete(s);
+	rs_end_tell_late(s);
 	probe = is_stalled(s);
 	if (s->keep_alive || probe)
 		rs_post_mark(s);
-	if (s->keep_alive || s->stalled)
+	if (s->keep_alive || s->stalled || rs_end_is_due(s))
 		rs_service_keep(s);
 	pthread_mutex_unlock(&s->lock);
 	rs_socket_put(s);
@@ -120,7 +126,7 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* With the lock held. */
+/* Start the thread. With the lock held. */
 static int service_start(void)
 {
 	struct epoll_event watch = { .events = EPOLLIN };
@@ -128,7 +134,7 @@ static int service_start(void)
 
 	if (service.runs && service.process == rs_process())
 		return 0;
-	LIST_INIT(&service.kept); /* without the sockets of a parent */
+	LIST_INIT(&service.kept); /* the sockets of a parent do not count */
 	service.epoll = epoll_create1(EPOLL_CLOEXEC);
 	service.wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	watch.data.fd = service.wake;
@@ -183,6 +189,8 @@ int rs_service_keep(struct rs_socket *s)
 
 	if (s->stalled)
 		seconds = min_of(seconds, (unsigned int)PROBE_SECONDS);
+	if (rs_end_is_due(s))
+		seconds = HANDSHAKE_SECONDS;
 
 	pthread_mutex_lock(&service.lock);
 	r = s->is_forgotten ? 0 : service_start();

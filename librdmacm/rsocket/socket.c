@@ -8,7 +8,7 @@
 
 #include "librdmacm/rsocket/rs.h"
 
-/* Limits of the wait for a peer that is alive but takes nothing. */
+/* Limits of the wait for a living peer that takes no data. */
 #define DATA_TIMEOUT_MS 30000
 #define END_TIMEOUT_MS	500
 
@@ -226,8 +226,8 @@ static bool data_is_there(struct rs_socket *s)
 }
 
 /*
- * Return whether the message of the end arrived, too. A peer that takes no messages learns of the
- * end from its connection manager.
+ * Return whether all data and the message of the end have arrived. If a peer takes no messages, its
+ * connection manager tells it about the end.
  */
 bool rs_all_is_there(struct rs_socket *s)
 {
@@ -243,6 +243,7 @@ void rs_socket_end(struct rs_socket *s)
 	connected = s->id && s->id->qp;
 	pthread_mutex_unlock(&s->lock);
 	if (connected) {
+		rs_wait(s, rs_is_accepted, RS_WAIT_ALWAYS, DATA_TIMEOUT_MS);
 		rs_wait(s, data_is_there, RS_WAIT_ALWAYS, DATA_TIMEOUT_MS);
 		rs_wait(s, rs_all_is_there, RS_WAIT_ALWAYS, END_TIMEOUT_MS);
 		rdma_disconnect(s->id);
@@ -273,7 +274,7 @@ static int close_patience_ms(const struct rs_socket *s)
 	return rs_patience(s, 0) == RS_WAIT ? CLOSE_MS : CLOSE_NONBLOCK_MS;
 }
 
-/* Deliver the data and the end. Return: whether the peer has all. */
+/* Deliver the data and the end. Return: whether the peer has received all. */
 static bool deliver(struct rs_socket *s, int timeout_ms)
 {
 	if (rs_wait(s, is_quiet, RS_WAIT_ALWAYS, timeout_ms) < 0)
@@ -319,7 +320,7 @@ RS_EXPORT int rclose(int fd)
 
 	if (!file)
 		return rs_ret(-EBADF);
-	/* A forked child has only the number. */
+	/* A forked child has only the descriptor. */
 	if (is_parents)
 		close(fd);
 	else if (file->kind == RS_POLLER)

@@ -12,13 +12,13 @@
  */
 #include "librdmacm/rsocket/rs.h"
 
-#define LONGER	      8	 /* longest time to poll: the usual time by this */
+#define LONGER	      8	 /* longest time to poll: this many times the usual time */
 #define SHORTER	      16 /* shortest time to poll: the usual time divided by this */
 #define PATIENCE_MAX  64
-#define TAKEN_NS      3000ull /* a shorter offer ran no other thread */
-#define UNTAKEN_WAITS 4	      /* then the offer is tried again */
+#define TAKEN_NS      3000ull /* ns: in a shorter offer no other thread ran */
+#define UNTAKEN_WAITS 4	      /* waits after which the offer is tried again */
 #define CROWDED_NS    1000000ull
-#define CROWDED_WAITS 256 /* then polling is tried again */
+#define CROWDED_WAITS 256 /* waits after which polling is tried again */
 
 void rs_spin_init(struct rs_spin *spin)
 {
@@ -28,7 +28,7 @@ void rs_spin_init(struct rs_spin *spin)
 bool rs_spin_looked(struct rs_spin *spin, bool found)
 {
 	if (spin->yielded && found)
-		spin->patience = 1; /* other threads had to run first */
+		spin->patience = 1; /* the processor must be offered at first */
 	else if (spin->yielded)
 		spin->patience = min_of(spin->patience * 2, (unsigned int)PATIENCE_MAX);
 	spin->yielded = false;

@@ -5,7 +5,7 @@
 
 /*
  * Blocks of files by the upper bits of the descriptor, allocated when needed and never freed. The
- * lock is held for a moment only, because a look-up takes a reference under it.
+ * lock is only held for a moment: a look-up takes a reference under it.
  */
 #define BLOCK_BITS 10
 #define BLOCKS	   1024
@@ -16,7 +16,7 @@ static struct {
 	unsigned int process; /* number of forks between the first process and this one */
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Take the locks that a child may want. None of these is taken under another one. */
+/* Take the locks that a child may need. No two of them are ever held together elsewhere. */
 static void fork_prepare(void)
 {
 	rs_service_fork(true);

@@ -9,7 +9,7 @@
 
 #include "librdmacm/rsocket/rs.h"
 
-#define LOOK_NS 10000000 /* between two checks whether the holder sleeps */
+#define LOOK_NS 10000000 /* ns between two checks whether the holder sleeps */
 
 void rs_turn_init(struct rs_turn *t)
 {
@@ -47,7 +47,7 @@ static int awake_await(struct rs_socket *s, struct rs_turn *t, enum rs_wait wait
 }
 
 /*
- * Try to take the lock for LOOK_NS. Not longer, because the holder may fall asleep after the
+ * Try to take the lock for LOOK_NS. Do not try longer, because the holder may fall asleep after the
  * caller's check.
  */
 static bool lock_for_a_while(pthread_mutex_t *lock)

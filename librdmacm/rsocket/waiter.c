@@ -19,8 +19,8 @@ void rs_waiters_wake(struct rs_socket *s)
 }
 
 /*
- * End the wait before a signal handler runs. The new value of @changed ends it also if it has not
- * begun yet, because this thread could miss wake-ups from now on.
+ * End the wait before a signal handler runs. The new value of @changed also ends a wait that has
+ * not begun yet. This matters because from now on the thread could miss wake-ups.
  */
 static void wait_leave(void *arg)
 {
@@ -38,7 +38,7 @@ static void wait_cancelled(void *arg)
 	rs_call_abandon();
 }
 
-/* A futex takes no signal mask. */
+/* Set the thread's signal mask, because a futex takes none. */
 static void mask_set(const sigset_t *mask, sigset_t *ret_old)
 {
 	if (mask)
@@ -64,7 +64,7 @@ static int changed_await(struct rs_socket *s, unsigned int seen, int timeout_ms)
 	return r;
 }
 
-/* *ret_left: wait_leave() was called. */
+/* *ret_left: set if wait_leave() was called. */
 static int change_sleep(struct rs_socket *s, enum rs_wait wait, unsigned int seen, int timeout_ms,
 			bool *ret_left)
 {

@@ -8,10 +8,10 @@
 
 #define VERSION	    1
 #define FLAG_BIG    (1 << 0) /* the sender's byte order */
-#define FLAG_IOMAP  (1 << 1) /* the byte behind the reserved ones has a meaning */
-#define FLAG_SPEAKS (1 << 2) /* the sender sends a first message; only in this library */
-#define FLAG_ENDS   (1 << 3) /* the sender announces each orderly end; only in this library */
-#define MAX_ENTRIES 16	     /* of a peer's list: all known peers have 2 */
+#define FLAG_IOMAP  (1 << 1) /* the byte behind the reserved bytes has a meaning */
+#define FLAG_SPEAKS (1 << 2) /* the sender sends a first message; only this library sets it */
+#define FLAG_ENDS   (1 << 3) /* the sender announces each orderly end; only this library sets it */
+#define MAX_ENTRIES 16	     /* limit for a peer's list; all known peers have 2 */
 
 struct wire_target {
 	uint64_t addr;
@@ -55,8 +55,8 @@ static struct rs_target target_from_wire(const struct wire_target *wire)
 }
 
 /*
- * Encode the number of mappings in a byte: up to 128 as it is, above that in units of 256 with the
- * upper bit set.
+ * Encode the number of mappings in a byte. Up to 128 the byte is the number. Above that the upper
+ * bit is set and the unit is 256.
  */
 static uint8_t mappings_to_wire(uint16_t count)
 {

@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #define RS_WIRE_DATA_SIZE 40 /* bytes of a connection's private data */
-#define RS_WIRE_ENTRIES	  2  /* of our list of targets */
+#define RS_WIRE_ENTRIES	  2  /* entries of the list of targets on this side */
 
 /* Memory of the sender of the struct, in host order. */
 struct rs_target {
@@ -28,7 +28,7 @@ struct rs_wire_entry {
 	uint32_t length;
 };
 
-/* An entry of the list of mappings, for memory that is written to by offset. */
+/* An entry of the list of mappings: memory that the peer writes to by offset. */
 struct rs_wire_mapping {
 	uint64_t offset;
 	struct rs_wire_entry target;
@@ -67,7 +67,7 @@ uint16_t rs_wire_mappings_fit(unsigned int count);
 /* The kind of a message: the upper three bits of an immediate, in host order. */
 enum rs_wire_op {
 	RS_WIRE_BYTES = 0,   /* data: the value counts its bytes */
-	RS_WIRE_CREDIT = 4,  /* 16 bits: the number of the first message that may not be sent */
+	RS_WIRE_CREDIT = 4,  /* 16 bits: number of the first message that may not be sent */
 	RS_WIRE_MAPPING = 6, /* an entry of the list of mappings was written */
 	RS_WIRE_CONTROL = 7, /* value: enum rs_wire_control */
 };

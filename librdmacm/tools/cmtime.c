@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * How long the steps of connecting take. The client does each step for all its connections before
- * the next one, so that steps overlap as they do in a program with many connections.
+ * Measure the duration of the steps of connecting. The client executes each step for all its
+ * connections before the next step. Therefore steps overlap as in a program with many connections.
  */
 #include <errno.h>
 #include <arpa/inet.h>
@@ -23,7 +23,8 @@ enum step {
 	RESOLVE_ADDR,
 	RESOLVE_ROUTE,
 	CREATE_QP,
-	INIT_QP, /* this one and those marked so are steps of their own with -C alone */
+	/* this step and the steps marked in the same way are measured separately only with -C */
+	INIT_QP,
 	CONNECT,
 	RTR_QP,	   /* -C */
 	RTS_QP,	   /* -C */
@@ -53,7 +54,7 @@ static const struct {
 	[DESTROY] = { "destroy", "destroying id" },
 };
 
-/* Of a step, over all connections, in microseconds. */
+/* Times of a step over all connections, in microseconds. */
 struct times {
 	double total, max, min;
 	int count;
@@ -64,7 +65,7 @@ struct connection {
 	struct sockaddr *to;
 	struct ibv_qp *qp; /* with -C; NULL with -m */
 	uint32_t qp_num;
-	int retries; /* left, of the present step */
+	int retries; /* retries that are left for the present step */
 	bool failed, connected;
 	double started;
 };
@@ -82,12 +83,12 @@ static struct rdma_event_channel *channel;
 static struct connection *all;
 static struct times times[STEPS];
 static enum step present;
-/* Of what events change: with -C other threads than that of the steps take them. */
+/* Protects state that events change. With -C separate threads take the events. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
-static int waiting; /* connections whose present step is not over */
+static int waiting; /* number of connections whose present step has not ended */
 static int first_error;
-/* The CQ of all queue pairs, which carry no data; of the first device met. */
+/* The CQ of all queue pairs, which carry no data. It belongs to the first device that is used. */
 static struct ibv_cq *cq;
 static pthread_mutex_t cq_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -129,7 +130,7 @@ static int error_keep(int error)
 	return error;
 }
 
-/* NULL: the identifier is on another device than the first one. */
+/* Return the CQ for an identifier; NULL: the identifier is on another device than the first one. */
 static struct ibv_cq *cq_of(struct rdma_cm_id *id)
 {
 	pthread_mutex_lock(&cq_lock);
@@ -146,7 +147,10 @@ static int queue_pair_create(struct rdma_cm_id *id)
 		.qp_type = IBV_QPT_RC,
 	};
 
-	/* On another device librdmacm makes one for the queue pair. */
+	/*
+	 * If it is NULL, because the device is another one, librdmacm makes a CQ for the queue
+	 * pair.
+	 */
 	attr.send_cq = attr.recv_cq = cq_of(id);
 	return rdma_create_qp(id, NULL, &attr) ? tool_perror("", "failure creating qp") : 0;
 }
@@ -170,7 +174,7 @@ static int start_create_id(struct connection *connection)
 		       : 0;
 }
 
-/* ---- queue pairs of our own, or the time they take ---- */
+/* ---- queue pairs of this program, or the time they take ---- */
 
 static int mimic(void)
 {
@@ -297,7 +301,7 @@ static int start_destroy(struct connection *connection)
 
 static const struct {
 	int (*start)(struct connection *connection);
-	bool waits; /* it ends with an event */
+	bool waits; /* the step ends with an event */
 } actions[STEPS] = {
 	[CREATE_ID] = { start_create_id },
 	[BIND] = { start_bind },
@@ -361,7 +365,7 @@ static void on_client_event(const struct rdma_cm_event *event)
 		return step_done(connection, CONNECT);
 	case RDMA_CM_EVENT_DISCONNECTED:
 		connection->connected = false;
-		/* Else the server has ended it. */
+		/* Otherwise the server has ended the connection. */
 		if (present == DISCONNECT)
 			step_done(connection, DISCONNECT);
 		return;
@@ -375,7 +379,7 @@ static void on_client_event(const struct rdma_cm_event *event)
 	}
 }
 
-/* One of the threads that take events with -C. */
+/* Take events. One of several threads with -C. */
 static void *client_thread(void *arg)
 {
 	struct rdma_cm_event *event;
@@ -420,7 +424,10 @@ static bool step_applies(const struct connection *connection, enum step step)
 	return connection->id && (step == DESTROY || step == DESTROY_QP || !connection->failed);
 }
 
-/* Events of other threads, and the end of a step that has none, change the same. */
+/*
+ * Under the lock, because events of other threads and the end of a step without an event change the
+ * same state.
+ */
 static void step_start(struct connection *connection, enum step step)
 {
 	int r;
@@ -456,7 +463,10 @@ static int step_run(enum step step)
 	return 0;
 }
 
-/* Without -C the library takes queue pairs through their states. */
+/*
+ * Return whether the program takes the step. Without -C the library changes the state of queue
+ * pairs.
+ */
 static bool step_is_taken(enum step step)
 {
 	return controller || (step != INIT_QP && step != RTR_QP && step != RTS_QP &&
@@ -519,7 +529,7 @@ static int run_client(void)
 
 /* ---- server ---- */
 
-/* With -C: as the client does. */
+/* With -C: prepare a queue pair as the client does. */
 static int own_qp_prepare(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
 	struct ibv_qp *qp;
@@ -547,7 +557,7 @@ static int request_serve(struct rdma_cm_id *id)
 	return -1;
 }
 
-/* Return: the id that is of no more use. */
+/* Return: the id that is no longer needed. */
 static struct rdma_cm_id *on_server_event(const struct rdma_cm_event *event)
 {
 	switch (event->event) {
@@ -611,7 +621,7 @@ static int run_server(void)
 
 /* ---- with -C: several clients and servers ---- */
 
-/* Of the interface: its first IPv4 address, or else its first other one. */
+/* Find the first IPv4 address of the interface or, if it has none, its first other address. */
 static int interface_address(char *text, size_t size)
 {
 	const struct ifaddrs *found = NULL;
@@ -669,7 +679,7 @@ static int group_listen(struct rdma_cm_id **ret_listener)
 	return 0;
 }
 
-/* All instances begin each step together. */
+/* Execute the steps in a group: all instances begin each step together. */
 static int group_steps(void)
 {
 	int r = 0;
@@ -695,7 +705,7 @@ static int group_connections(void)
 	return 0;
 }
 
-/* One after the other: sockets that block. */
+/* Connect one socket after the other, because the calls block. */
 static int sockets_run(void)
 {
 	double start = now_us();
@@ -749,7 +759,7 @@ static int run_group(void)
 		fprintf(stderr, "-C needs -b or -B\n");
 		r = -1;
 	}
-	service = NULL; /* of the controller; servers have any */
+	service = NULL; /* service of the controller; other servers may have any */
 	if (!r)
 		r = address_find();
 	if (!r && plain_sockets)
@@ -784,7 +794,7 @@ int main(int argc, char **argv)
 	if (controller) {
 		r = run_group();
 		fflush(stdout);
-		_exit(r); /* threads wait for events */
+		_exit(r); /* end at once, because threads wait for events */
 	}
 	r = destination ? run_client() : run_server();
 	if (cq)

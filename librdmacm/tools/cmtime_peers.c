@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The controller of cmtime -C, and the instances that it keeps in step. */
+/* The controller of cmtime -C, and the instances that begin steps together. */
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
@@ -11,10 +11,10 @@
 #include "util/util.h"
 
 enum {
-	TRIES = 600, /* to find the controller, a tenth of a second apart */
+	TRIES = 600, /* attempts to find the controller, one each tenth of a second */
 };
 
-/* An instance, as it makes itself known. Both ends are this program. */
+/* Description that an instance sends of itself. Both ends are this program. */
 struct hello {
 	uint32_t listens;
 	struct sockaddr_storage address;
@@ -53,7 +53,7 @@ static int controller_listen(const struct addrinfo *at, int total)
 	return -1;
 }
 
-/* It may start a little later. */
+/* Try again, because the controller may start a little later. */
 static int controller_connect(const struct addrinfo *at)
 {
 	for (int i = 0; i < TRIES; i++) {
@@ -74,7 +74,7 @@ static void server_add(struct cmtime_peers *peers, const struct hello *hello)
 		peers->servers[peers->server_count++] = hello->address;
 }
 
-/* As the controller: know all servers, and let everybody know them. */
+/* As the controller: collect all servers, and send the list to all instances. */
 static int instances_gather(struct cmtime_peers *peers, int listener, int total,
 			    const struct hello *own)
 {
@@ -147,7 +147,7 @@ int cmtime_peers_join(struct cmtime_peers *peers, const char *address, const cha
 	return r;
 }
 
-/* ---- in step ---- */
+/* ---- common steps ---- */
 
 int cmtime_peers_wait(struct cmtime_peers *peers)
 {

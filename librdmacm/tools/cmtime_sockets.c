@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* TCP connections, to compare those of the connection manager with: cmtime -C -S. */
+/* TCP connections, for a comparison with those of the connection manager: cmtime -C -S. */
 #include <netinet/in.h>
 #include <pthread.h>
 #include <unistd.h>
@@ -13,7 +13,7 @@ static socklen_t size_of(const struct sockaddr *address)
 					      : sizeof(struct sockaddr_in);
 }
 
-/* Take connections, and end each when its client does. */
+/* Accept connections, and end each one when its client ends it. */
 static void *accept_all(void *arg)
 {
 	int listener = *(int *)arg, fd;

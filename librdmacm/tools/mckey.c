@@ -9,7 +9,7 @@
 #include "tool.h"
 
 #define RESOLVE_MS     2000
-#define FABRIC_SETTLES 3 /* seconds after a join, on InfiniBand */
+#define FABRIC_SETTLES 3 /* seconds to wait after a join on InfiniBand */
 #define FULL_PKEY      0xffff
 
 static struct tool_test test = {
@@ -154,7 +154,10 @@ static void leave_all(void)
 
 /* ---- the course ---- */
 
-/* The switches of InfiniBand learn of a new member after the join has been confirmed. */
+/*
+ * Wait for the fabric. The switches of InfiniBand get to know a new member after the join has been
+ * confirmed.
+ */
 static void wait_for_fabric(struct rdma_cm_id *id)
 {
 	struct ibv_port_attr port;

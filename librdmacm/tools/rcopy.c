@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A file to another host, over a stream of RDMA: the program, and its client. */
+/* Copy a file to another host over a stream of RDMA: the program and its client. */
 #include <fcntl.h>
 #include <netdb.h>
 #include <string.h>
@@ -128,7 +128,7 @@ static int write_ask(void)
 	rcopy_say("...");
 	if (r == 0)
 		r = bytes_send();
-	/* A server that takes no more has said why before it ended the stream. */
+	/* A server that refuses more data has sent the reason before it ended the stream. */
 	return r < 0 && r != -EPIPE ? r : answer_receive(RCOPY_WRITE);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Copying a file over a stream. Each command has a header, and is answered by one; numbers are in
- * the order of the hosts' bytes, which have to be the same.
+ * Copying a file over a stream. Each command has a header, and the answer is a header, too. Numbers
+ * have the byte order of the hosts, which must be the same.
  *
  *   OPEN   @data: the file's mode; behind the header its name, padded with zeros
  *   WRITE  behind the header the number of bytes (64 bits), and then those
@@ -28,12 +28,12 @@ enum rcopy_command {
 struct rcopy_header {
 	uint8_t version; /* 0 */
 	uint8_t command;
-	uint16_t length; /* of the command: the header, and a name or a number behind it */
+	uint16_t length; /* bytes of the command: the header, and a name or a number behind it */
 	uint32_t data;
-	uint64_t id; /* the same in the answer */
+	uint64_t id; /* equal in command and answer */
 };
 
-#define RCOPY_PIECE	 (1 << 20) /* bytes of a file that are read or written at once */
+#define RCOPY_PIECE	 (1 << 20) /* bytes of a file that are read or written by one call */
 #define RCOPY_NAME_ALIGN 8
 
 /* The functions return 0 or a negative errno; the end of the stream is -ECONNRESET. */
@@ -41,10 +41,10 @@ int rcopy_send(int fd, const void *bytes, size_t size);
 int rcopy_receive(int fd, void *bytes, size_t size);
 int rcopy_receive_header(int fd, struct rcopy_header *ret_header);
 
-/* Part of a line. */
+/* Print a part of a line. */
 void rcopy_say(const char *fmt, ...) _printf_(1, 2);
 
-/* Does not end but by an error. Return: the program's exit code. */
+/* Serve clients until an error. Return: the program's exit code. */
 int rcopy_serve(const char *port);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Files that clients send, one after another. What a client says is not believed further than it
- * reaches. */
+/*
+ * Receive files that clients send, one after another. Lengths and names from clients are checked.
+ */
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -121,7 +122,7 @@ static int command_write(const struct rcopy_header *header)
 	if (size > INT64_MAX)
 		r = -EFBIG;
 	else if (size)
-		r = -posix_fallocate(file, 0, size); /* a disk that is full says so now */
+		r = -posix_fallocate(file, 0, size); /* report a full disk at once */
 	if (r == 0)
 		r = bytes_take(size);
 	if (r < 0)
@@ -145,7 +146,7 @@ static int command_run(const struct rcopy_header *header)
 	}
 }
 
-/* Until a command fails, or the client ends the stream. */
+/* Serve a client until a command fails or the client ends the stream. */
 static void client_serve(void)
 {
 	struct rcopy_header header;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connects to rdma_server, with synchronous calls. */
+/* Connect to rdma_server, with synchronous calls. */
 #include "tool.h"
 
 static struct tool_hello hello = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Serves one rdma_client, with synchronous calls. */
+/* Serve one rdma_client, with synchronous calls. */
 #include "tool.h"
 
 static struct tool_hello hello = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connects to rdma_xserver, with a choice of transport. */
+/* Connect to rdma_xserver, with a choice of transport. */
 #include "tool.h"
 
 static struct tool_hello hello = {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Ping-pong by writes into the memory that the peer has mapped for a stream. A message has arrived
- * when its last byte is there: a number that both sides count, as they take turns.
+ * when its last byte has arrived. That byte is a number that both sides count, because they take
+ * turns.
  */
 #include <poll.h>
 #include <sched.h>
@@ -11,9 +12,9 @@
 #include "tool_stream.h"
 
 #define t	  tool_stream
-#define VERIFY	  (1 << 16) /* of what is written; messages are not looked at */
-#define LOOKS	  1000	    /* at the last byte, of which one asks for the peer as well */
-#define NO_NUMBER 0xff	    /* before the first message */
+#define VERIFY	  (1 << 16) /* bytes that are written; the content of messages is not checked */
+#define LOOKS	  1000	    /* checks of the last byte, of which one also checks the peer */
+#define NO_NUMBER 0xff	    /* value before the first message */
 
 static const struct tool_word modes[] = {
 	{ "async", STREAM_ASYNC },
@@ -36,8 +37,8 @@ static const struct tool_option options[] = {
 	{},
 };
 
-static uint8_t *window; /* what is written from, and what the peer writes to */
-static uint8_t number;	/* of the next message of either side */
+static uint8_t *window; /* memory that this side writes from, and that the peer writes to */
+static uint8_t number;	/* number of the next message of either side */
 
 static int prepare(void)
 {
@@ -46,7 +47,7 @@ static int prepare(void)
 		return tool_perror("", "malloc");
 	number = 0;
 	memset(window, NO_NUMBER, t.transfer_size);
-	/* A peer may take messages into the memory it maps. */
+	/* The peer may place messages in the memory that it maps. */
 	memset(t.bytes, NO_NUMBER, t.transfer_size);
 	if (riomap(t.fd, window, t.transfer_size, PROT_WRITE, 0, 0) == -1)
 		return tool_perror("", "riomap");
@@ -81,7 +82,7 @@ static int window_write(void)
 	return 0;
 }
 
-/* All of a turn; the last write has the number. */
+/* Write all messages of a turn. The last write has the number. */
 static int windows_write(void)
 {
 	int r = 0;
@@ -94,7 +95,10 @@ static int windows_write(void)
 	return r ? r : window_write();
 }
 
-/* A peer that is gone writes nothing more. */
+/*
+ * Return whether the peer is still connected, because a peer that has ended writes no more
+ * messages.
+ */
 static bool peer_is_there(void)
 {
 	struct pollfd p = { .fd = t.fd, .events = POLLIN };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Ping by RDMA: the course of its two sides. rping.h says what they tell each other. */
+/* Ping by RDMA: the steps of both sides. rping.h describes the messages between them. */
 #include <limits.h>
 #include <pthread.h>
 #include <string.h>
@@ -136,7 +136,7 @@ static int run_server(struct rping *ping)
 	return r;
 }
 
-/* A client of a persistent server, with events of its own. */
+/* Serve a client of a persistent server, with a separate event channel. */
 static void *serve_one(void *arg)
 {
 	struct rping *ping = arg;
@@ -189,7 +189,7 @@ static int run_persistent(struct rping *ping)
 
 /* ---- client ---- */
 
-/* Number n starts with the n-th letter. */
+/* Fill the message: number n begins with the n-th letter. */
 static void ping_fill(char *text, int n)
 {
 	int length = snprintf(text, rping_opt.size, PING_FORMAT, n);
@@ -292,7 +292,7 @@ static int run_client(struct rping *ping)
 
 static void set_port(struct sockaddr_storage *addr)
 {
-	/* At the same place in an address of either family. */
+	/* The port has the same place in addresses of both families. */
 	((struct sockaddr_in *)addr)->sin_port = htobe16(rping_opt.port);
 }
 

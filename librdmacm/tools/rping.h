@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ping by RDMA. The client tells the server where its data is; the server reads it, and says so
- * with a message; the client tells where it wants it; the server writes it there, and says so.
+ * Ping by RDMA. The client sends the address of its data. The server reads the data and confirms
+ * this by a message. Then the client sends the address of its target. The server writes the data
+ * there and confirms this by a message.
  */
 #ifndef LIBRDMACM_TOOLS_RPING_H
 #define LIBRDMACM_TOOLS_RPING_H
@@ -10,13 +11,13 @@
 
 #define RPING_RESOLVE_MS 2000
 
-/* In this order; the numbers are printed. */
+/* States in the order in which they are reached. Their numbers are printed. */
 enum rping_state {
 	CONNECT_REQUEST = 2,
 	ADDR_RESOLVED,
 	ROUTE_RESOLVED,
 	CONNECTED,
-	RDMA_READ_ADV, /* the client told where to read, */
+	RDMA_READ_ADV, /* the client has sent the address to read from, */
 	RDMA_READ_COMPLETE,
 	RDMA_WRITE_ADV, /* where to write */
 	RDMA_WRITE_COMPLETE,
@@ -26,7 +27,7 @@ enum rping_state {
 
 /* On the wire. */
 struct rping_message {
-	uint64_t addr; /* big-endian, as the others */
+	uint64_t addr; /* big-endian, like the other members */
 	uint32_t rkey;
 	uint32_t size;
 };
@@ -49,7 +50,7 @@ struct rping {
 	struct ibv_cq *cq;
 	struct ibv_qp *qp;
 	struct rping_message send, recv;
-	char *source, *sink; /* the client reads from the first; the server has only the second */
+	char *source, *sink; /* memory that the peer reads and writes; the server has only @sink */
 	struct ibv_mr *send_mr, *recv_mr, *source_mr, *sink_mr;
 	uint64_t remote_addr;
 	uint32_t remote_rkey, remote_size;
@@ -64,23 +65,23 @@ struct rping_options {
 extern struct rping_options rping_opt; /* rping.c */
 
 /*
- * rping_conn.c: one connection. Unless said otherwise the functions return 0, or -1 after they have
- * said what failed and set the state to ERROR.
+ * rping_conn.c: one connection. Unless documented otherwise, the functions return 0, or -1 after
+ * they have logged the failure and set the state to ERROR.
  */
 int rping_open(struct rping *ping);
 void rping_close(struct rping *ping);
 struct rdma_conn_param rping_conn_param(const struct rping *ping);
 
-/* One CM event or the completions there are. */
+/* Handle one CM event or all present completions. */
 int rping_take(struct rping *ping);
 int rping_take_event(struct rping *ping);
-/* Return: 0 when the state has come, -1 when the connection ended before. */
+/* Wait for a state. Return: 0; -1: the connection ended before. */
 int rping_wait(struct rping *ping, enum rping_state state, const char *name);
 
-/* Tell the peer a place, or (NULL) that its data was read or written. */
+/* Send the address of a buffer to the peer. @mr NULL: confirm that data was read or written. */
 int rping_send(struct rping *ping, const struct ibv_mr *mr);
 int rping_post_rdma(struct rping *ping, int kind, uint32_t length);
-/* A queue pair of -q. */
+/* Move a queue pair of -q to RTS. */
 int rping_modify_to_rts(struct rping *ping);
 
 int rping_fail(struct rping *ping, const char *call);

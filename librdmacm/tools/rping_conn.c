@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* One connection of rping: its queues and buffers, and what happens on it. */
+/* One connection of rping: queues, buffers, and the handling of events. */
 #include <poll.h>
 #include <stdarg.h>
 
@@ -40,7 +40,7 @@ static int modify_to(struct rping *ping, enum ibv_qp_state state)
 
 int rping_modify_to_rts(struct rping *ping)
 {
-	/* INIT again: the access rights of the peer are known only now. */
+	/* Set INIT again, because the access rights for the peer are known only now. */
 	int r = modify_to(ping, IBV_QPS_INIT);
 
 	if (!r)
@@ -223,7 +223,7 @@ int rping_post_rdma(struct rping *ping, int kind, uint32_t length)
 	return post(ping, &wr);
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static int on_place(struct rping *ping)
 {
@@ -264,7 +264,7 @@ static int on_recv(struct rping *ping, const struct ibv_wc *wc)
 
 static int on_completion(struct rping *ping, const struct ibv_wc *wc)
 {
-	/* What was wrong came before, or DISCONNECTED is to come. */
+	/* The cause was reported before, or DISCONNECTED will follow. */
 	if (wc->status == IBV_WC_WR_FLUSH_ERR)
 		return 0;
 	if (wc->status) {
@@ -340,7 +340,7 @@ static int on_event(struct rping *ping, const struct rdma_cm_event *event)
 		return on_response(ping);
 	case RDMA_CM_EVENT_ESTABLISHED:
 		rping_trace("ESTABLISHED\n");
-		/* The client's first message may have been faster. */
+		/* The client's first message may have arrived earlier. */
 		ping->state = max_of(ping->state, CONNECTED);
 		return 0;
 	case RDMA_CM_EVENT_DISCONNECTED:
@@ -364,7 +364,7 @@ static int on_event(struct rping *ping, const struct rdma_cm_event *event)
 	}
 }
 
-/* Somebody is being served already, and -P was not given. */
+/* Refuse a request, because a client is being served and -P was not given. */
 static void request_refuse(struct rdma_cm_id *id)
 {
 	rdma_reject(id, NULL, 0);
@@ -394,13 +394,13 @@ int rping_take(struct rping *ping)
 
 	if (poll(fds, ARRAY_SIZE(fds), -1) < 0)
 		return errno == EINTR ? 0 : rping_fail(ping, "poll");
-	/* What was completed before the connection ended counts. */
+	/* Completions from before the end of the connection count. */
 	if (fds[1].revents)
 		return completions_take(ping);
 	return rping_take_event(ping);
 }
 
-/* Return: 0 when the state has come, -1 when the connection ended before. */
+/* Wait for a state. Return: 0; -1: the connection ended before. */
 int rping_wait(struct rping *ping, enum rping_state state, const char *name)
 {
 	while (ping->state < DISCONNECTED && ping->state != state)

@@ -260,7 +260,7 @@ int tool_ip_address(const char *text, struct sockaddr_storage *ret_addr)
 	return 0;
 }
 
-/* ---- what measurements say ---- */
+/* ---- texts of measurements ---- */
 
 const char *tool_size_text(long long size, char text[48])
 {

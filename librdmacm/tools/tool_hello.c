@@ -16,7 +16,7 @@ const struct tool_word tool_hello_types[] = {
 
 struct hello {
 	struct rdma_cm_id *listen, *id;
-	__be32 srq_num; /* of the server; 0: none */
+	__be32 srq_num; /* number of the server's SRQ; 0: none */
 	struct ibv_mr *send_mr, *recv_mr;
 	uint8_t send[HELLO_SIZE], recv[HELLO_SIZE];
 };
@@ -26,7 +26,10 @@ static bool is_xrc(const struct tool_hello *hello)
 	return hello->type == IBV_QPT_XRC_SEND;
 }
 
-/* Clients of XRC have the half that sends, and servers the other. */
+/*
+ * Return the type of the queue pair. XRC clients have the half that sends, XRC servers the half
+ * that receives.
+ */
 static enum ibv_qp_type qp_type(const struct tool_hello *hello)
 {
 	return is_xrc(hello) && hello->listen ? IBV_QPT_XRC_RECV : hello->type;
@@ -64,7 +67,7 @@ static int endpoint_create(const struct tool_hello *hello, struct rdma_cm_id **r
 	return r ? tool_perror("", "rdma_create_ep") : 0;
 }
 
-/* For the messages of XRC, which name it. */
+/* Create the SRQ for messages of XRC, which contain its number. */
 static int srq_create(struct hello *hello)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 1, .max_sge = 1 } };
@@ -122,7 +125,7 @@ static int send_xrc(struct hello *hello)
 	return completion_check(rdma_get_send_comp(hello->id, &wc), &wc, "rdma_get_send_comp");
 }
 
-/* The number of the SRQ is in the server's answer. */
+/* Take the number of the SRQ from the server's answer. */
 static int srq_num_take(struct hello *hello)
 {
 	const struct rdma_conn_param *param = &hello->id->event->param.conn;

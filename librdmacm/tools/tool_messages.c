@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages to all peers and from them. */
+/* Sending messages to all peers, and receiving messages from them. */
 #include <poll.h>
 
 #include "tool.h"
@@ -18,7 +18,7 @@ static int post_send(struct tool_test *test, struct tool_peer *peer)
 	};
 
 	if (test->datagrams) {
-		/* The programs of old learn from it where the answer goes. */
+		/* Older programs take the destination of the answer from the immediate data. */
 		wr.opcode = IBV_WR_SEND_WITH_IMM;
 		wr.imm_data = htobe32(peer->id->qp->qp_num);
 		wr.wr.ud.ah = peer->ah;
@@ -43,7 +43,7 @@ int tool_test_send(struct tool_test *test)
 	return 0;
 }
 
-/* A server of datagrams answers to where the first one came from. */
+/* Take the address of the first datagram as the destination of a datagram server's answers. */
 static int learn_address(struct tool_test *test, struct tool_peer *peer, struct ibv_wc *wc)
 {
 	struct ibv_qp_init_attr init;
@@ -71,7 +71,7 @@ static int completed(struct tool_test *test, struct tool_peer *peer, struct ibv_
 	return 0;
 }
 
-/* Return: how many completed, or an error. */
+/* Return: the number of completions, or an error. */
 static int poll_batch(struct tool_test *test, struct tool_peer *peer, struct ibv_cq *cq)
 {
 	struct ibv_wc wc[QUEUE_BATCH];
@@ -84,7 +84,7 @@ static int poll_batch(struct tool_test *test, struct tool_peer *peer, struct ibv
 	return r ? r : n;
 }
 
-/* Until the peer's queues have something, or an event came and was handled. */
+/* Sleep until there is a completion of the peer's queues, or until an event has been handled. */
 static int sleep_a_while(struct tool_test *test, struct tool_peer *peer)
 {
 	struct pollfd fds[] = {

@@ -2,14 +2,17 @@
 /* One peer's objects. */
 #include "tool.h"
 
-#define GRH_SIZE 40 /* in front of a received datagram */
+#define GRH_SIZE 40 /* bytes in front of a received datagram */
 
 static int grh_size(const struct tool_test *test)
 {
 	return test->datagrams ? GRH_SIZE : 0;
 }
 
-/* A place for what arrives, then what is sent: the two overlap in time. */
+/*
+ * Return a place of the buffer. Places for received messages come first, then places for sent ones,
+ * because both exist at the same time.
+ */
 struct ibv_sge tool_peer_sge(const struct tool_test *test, const struct tool_peer *peer,
 			     bool received)
 {

@@ -12,10 +12,10 @@
 
 #include "tool_stream.h"
 
-/* Twice as much is taken: a call of 1 MiB fits into either half of the peer's. */
+/* The buffers get twice this size: a call of 1 MiB fits into either half of the peer's buffer. */
 #define BUFFER_DEFAULT (1 << 20)
 #define SYNC_SIZE      16
-#define SIZE_FIRST     6 /* powers of two of sizes that are measured */
+#define SIZE_FIRST     6 /* number of sizes, powers of two, that are measured */
 #define SIZE_LAST      22
 #define UNSET	       (-1)
 
@@ -39,7 +39,7 @@ static int option_set(int level, int option, int value)
 	return CALL(setsockopt, t.fd, level, option, &value, sizeof(value));
 }
 
-/* ---- what is said ---- */
+/* ---- output ---- */
 
 static void result_print(const struct timeval *start, const struct timeval *end)
 {
@@ -148,7 +148,7 @@ int tool_stream_exchange(int size, int count)
 	return r;
 }
 
-/* One measurement: the program's, between two times. */
+/* Execute one measurement between two times. */
 static int measure(void)
 {
 	struct timeval start, end;
@@ -183,7 +183,7 @@ static void keep_alive(void)
 		printf("  time: %i\n", seconds);
 }
 
-/* @bandwidth: nothing is sent inline. */
+/* @bandwidth: send no data inline */
 static void options_set(bool bandwidth)
 {
 	int size = t.buffer_size ? t.buffer_size : BUFFER_DEFAULT;
@@ -316,7 +316,9 @@ static int client_connect(bool bandwidth)
 
 #define PARTING_MS 1000
 
-/* A client of the distribution's takes a hang-up for an error, also with its data in front of it.
+/*
+ * Wait for the client. A client of the distribution treats a hang-up as an error, even if data
+ * comes before it.
  */
 static void client_await(void)
 {
@@ -337,7 +339,7 @@ static void disconnect(void)
 	CALL(close, t.fd);
 }
 
-/* ---- what is measured ---- */
+/* ---- measurements ---- */
 
 static int size_measure(int size, bool bandwidth)
 {

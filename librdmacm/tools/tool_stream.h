@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the programs share that measure streams: rstream and riostream. Their options, the
- * connection, messages over it, the series of sizes and the lines that say how long it took.
+ * Parts that rstream and riostream share, which measure streams: options, the connection, messages
+ * over it, the series of sizes, and the printed lines with the times.
  *
- * A program is one test at a time, so there is one @tool_stream.
+ * A program runs one test at a time, so there is one @tool_stream.
  */
 #ifndef LIBRDMACM_TOOLS_TOOL_STREAM_H
 #define LIBRDMACM_TOOLS_TOOL_STREAM_H
@@ -25,28 +25,31 @@ enum tool_stream_mode {
 };
 
 struct tool_stream {
-	/* What the arguments say. */
+	/* Values of the arguments. */
 	int mode; /* enum tool_stream_mode */
 	int buffer_size, inline_size, keep_seconds;
 	int wanted_iterations, wanted_count; /* -1: not said */
 	const char *wanted_size, *server, *local, *port;
 	int family;
 
-	/* What the program is: each function returns 0, or -1 after it has said what failed. */
+	/*
+	 * The operations of the program. Each function returns 0, or -1 after it has logged the
+	 * failure.
+	 */
 	int (*prepare)(void); /* before both sides start; may be NULL */
 	int (*iterate)(void);
 	int (*finish)(void); /* may be NULL */
-	int mappings;	     /* that the peer may make */
+	int mappings;	     /* number of mappings that the peer may make */
 
-	/* The measurement under way. */
+	/* The present measurement. */
 	int iterations, transfer_count, transfer_size;
 	int fd;
-	uint8_t *bytes; /* the longest message fits */
+	uint8_t *bytes; /* buffer with room for the longest message */
 };
 
 extern struct tool_stream tool_stream;
 
-/* Rows of a program's options; -T and its words are the program's own. */
+/* Rows of a program's options. -T and its words belong to the program. */
 #define TOOL_STREAM_OPTIONS                                                                      \
 	{ 's', TOOL_TEXT, &tool_stream.server, "ADDRESS", "be the client of the server there" }, \
 		{ 'b', TOOL_TEXT, &tool_stream.local, "ADDRESS", "the local address" },          \
@@ -85,26 +88,26 @@ extern struct tool_stream tool_stream;
 		'p', TOOL_TEXT, &tool_stream.port, "PORT", "port number or service"              \
 	}
 
-/* The whole program. Return: its exit code. */
+/* Run the whole program. Return: its exit code. */
 int tool_stream_run(const struct tool_option *options, int argc, char **argv);
 
-/* One call of either kind of sockets. */
+/* Make one call of either kind of sockets. */
 #define TOOL_STREAM_CALL(call, ...) \
 	(tool_stream.mode & STREAM_SOCKETS ? call(__VA_ARGS__) : r##call(__VA_ARGS__))
 
-/* The functions below return 0, or -1 after they have said what failed. */
+/* The functions below return 0, or -1 after they have logged the failure. */
 
-/* Of send() and recv(). */
+/* Return the flags of send() and recv(). */
 int tool_stream_flags(void);
-/* Until the stream has that, which a mode that polls asks before each call. */
+/* Wait for events of the stream. A mode that polls does this before each call. */
 int tool_stream_wait(short events);
-/* After a call that failed: it would have had to wait. */
+/* Return whether a failed call would have had to wait. */
 bool tool_stream_would_wait(void);
 int tool_stream_send(int size);
 int tool_stream_receive(int size);
-/* So many messages each way; the client sends first. */
+/* Exchange @count messages of @size bytes each way. The client sends first. */
 int tool_stream_exchange(int size, int count);
-/* The bytes of messages that are checked: each stands for the one after the one before. */
+/* Fill a message with bytes that are checked: each byte is the previous one plus one. */
 void tool_stream_fill(uint8_t *bytes, int size);
 int tool_stream_verify(const uint8_t *bytes, int size);
 

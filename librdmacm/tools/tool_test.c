@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* All peers: how they get connected, and how connections end. */
+/* All peers: how connections are made and how they end. */
 #include "tool.h"
 
 #define RESOLVE_MS 2000
@@ -78,7 +78,7 @@ static int accept_peer(struct tool_test *test, struct tool_peer *peer)
 		return tool_perror(test->prefix, "failure accepting");
 	if (!test->datagrams)
 		return 0;
-	/* A server of datagrams gets no event when the client has received the answer. */
+	/* A datagram server gets no event when the client has received the answer. */
 	peer->connected = true;
 	test->connects_left--;
 	return 0;
@@ -169,7 +169,7 @@ int tool_test_events(struct tool_test *test, const int *left)
 	return r;
 }
 
-/* ---- connecting and parting ---- */
+/* ---- begin and end of connections ---- */
 
 int tool_test_connect(struct tool_test *test, struct rdma_addrinfo *info)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Connections, messages to the client and back over each, and their end. */
+/* Make connections, send messages in both directions over each, and end them. */
 #include <limits.h>
 
 #include "tool.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Pairs of datagram queues, messages to the server and back. */
+/* Make pairs of datagram queues, and send messages to the server and back. */
 #include <limits.h>
 
 #include "tool.h"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ping-pong of datagrams, over RDMA or of UDP. The server answers what it is asked and counts the
- * rest, for up to 256 clients. Datagrams get lost: what needs an answer is sent again without one.
+ * Ping-pong of datagrams, over RDMA or UDP. The server answers messages that request an answer and
+ * counts the others, for up to 256 clients. Datagrams get lost: the client repeats a message that
+ * has got no answer.
  */
 #include <endian.h>
 #include <fcntl.h>
@@ -16,10 +17,11 @@
 
 #include "tool.h"
 
-#define BUFFER_DEFAULT	(1 << 19)
-#define MESSAGE_MAX	2040 /* what datagrams over RDMA can have */
-#define CONTROL_SIZE	16
-#define ANSWER_SLOW_MS	1000 /* until it is asked again, at the start */
+#define BUFFER_DEFAULT (1 << 19)
+#define MESSAGE_MAX    2040 /* limit of datagrams over RDMA */
+#define CONTROL_SIZE   16
+/* ms after which a message without an answer is repeated at the start */
+#define ANSWER_SLOW_MS	1000
 #define ANSWER_QUICK_MS 1
 #define PATIENCE_S	30
 #define UNSET		(-1)
@@ -49,19 +51,19 @@ static const struct tool_word modes[] = {
 	{},
 };
 
-/* What a message wants; the numbers are on the wire. */
+/* The purpose of a message. The numbers are on the wire. */
 enum op {
-	OP_LOGIN, /* a number for the client */
-	OP_START, /* to count from 0 */
+	OP_LOGIN, /* request a number for the client */
+	OP_START, /* request to count from 0 */
 	OP_DATA,  /* to be counted */
-	OP_ECHO,  /* to be counted and sent back */
-	OP_END,	  /* how many were counted */
+	OP_ECHO,  /* request to count this message and send it back */
+	OP_END,	  /* request the number of counted messages */
 };
 
 struct message {
 	uint8_t op;
 	uint8_t client;
-	uint8_t number; /* of what is answered */
+	uint8_t number; /* number of the message that is answered */
 	uint8_t reserved;
 	uint32_t count; /* big-endian */
 	uint8_t bytes[MESSAGE_MAX - 8];
@@ -85,12 +87,12 @@ static const struct tool_option options[] = {
 static int fd = -1;
 static struct message out, in;
 
-/* The test under way. */
+/* The present test. */
 static char name[16] = "custom";
 static int size = 1000, count = 1000;
 static bool is_echo;
 
-/* One call of either kind of sockets. */
+/* Make one call of either kind of sockets. */
 #define CALL(call, ...) (mode & MODE_SOCKETS ? call(__VA_ARGS__) : r##call(__VA_ARGS__))
 
 /* ---- moving ---- */
@@ -105,7 +107,7 @@ static bool would_wait(void)
 	return errno == EAGAIN || errno == EWOULDBLOCK;
 }
 
-/* A mode that polls does so before each call. */
+/* Wait before a call in a mode that polls. */
 static int ready_wait(short events)
 {
 	struct pollfd p = { .fd = fd, .events = events };
@@ -119,7 +121,7 @@ static int ready_wait(short events)
 	return r < 0 ? tool_perror("", "rpoll") : 0;
 }
 
-/* @to: NULL: the peer */
+/* @to: destination; NULL: the connected peer */
 static int message_send(const struct message *m, size_t length, const struct sockaddr *to,
 			socklen_t to_size)
 {
@@ -137,7 +139,7 @@ static int message_send(const struct message *m, size_t length, const struct soc
 
 static uint32_t counts[256];
 
-/* Return: whether it is to be sent back. */
+/* Handle a message. Return: whether it must be sent back. */
 static bool message_serve(struct message *m, const struct sockaddr_storage *from, socklen_t length)
 {
 	static uint8_t next_client;
@@ -180,8 +182,8 @@ static int server_run(void)
 		if (n < 0 && !would_wait())
 			return tool_perror("", "rrecv");
 		if (n < 0)
-			sched_yield(); /* the client may want this processor */
-		/* What is shorter is of no client. */
+			sched_yield(); /* the client may be waiting for this processor */
+		/* A shorter message does not come from a client. */
 		if (n >= CONTROL_SIZE && message_serve(&in, &from, length) &&
 		    message_send(&in, n, (struct sockaddr *)&from, length))
 			return -1;
@@ -191,8 +193,8 @@ static int server_run(void)
 /* ---- the client ---- */
 
 /*
- * Answers to what was sent twice come late; they are no reason to send more. Return: 1: it is the
- * answer to @out; 0: there was none; -1.
+ * Wait for the answer. Late answers to repeated messages are no reason to send more. Return: 1: it
+ * is the answer to @out; 0: there was none; -1.
  */
 static int answer_wait(size_t length, int timeout_ms)
 {
@@ -220,7 +222,7 @@ static int64_t now_s(void)
 	return now.tv_sec;
 }
 
-/* Send @out, until it is answered. */
+/* Send @out until the answer arrives. */
 static int ask(enum op op, size_t length, int timeout_ms)
 {
 	int64_t end = 0;
@@ -254,7 +256,7 @@ static void result_print(const struct timeval *start, const struct timeval *end)
 	       total * 8 / (1000 * us), transfers ? us / transfers : 0.0);
 }
 
-/* What comes back is what was sent. */
+/* Check that the returned bytes are the sent ones. */
 static int echo_verify(void)
 {
 	if (!memcmp(in.bytes, out.bytes, size - offsetof(struct message, bytes)))
@@ -356,7 +358,7 @@ static int socket_open(int family)
 	return 0;
 }
 
-/* Bind the server's socket and, with a local address given, the client's. */
+/* Bind the server's socket. If a local address was given, also bind the client's socket. */
 static int local_bind(void)
 {
 	struct addrinfo *info;

@@ -50,8 +50,8 @@ static int requests_write(int fd, const struct ucma_request *requests, int count
 }
 
 /*
- * Create the identifier together with its first command: the kernel writes the new number to the
- * place where it reads it next.
+ * Create the identifier together with its first command. The kernel writes the new number to the
+ * memory from which it then reads the number of the command.
  */
 static int id_make(struct cm_id *id, const struct ucma_request *first)
 {
@@ -82,14 +82,20 @@ static int id_make(struct cm_id *id, const struct ucma_request *first)
 	return r - 1;
 }
 
-/* Create the identifier if needed. Return: the number of commands done by that, 0 or 1; -errno. */
+/*
+ * Create the identifier if needed. Return: the number of commands that this executed, 0 or 1;
+ * -errno.
+ */
 static int id_need(struct cm_id *id, const struct ucma_request *first)
 {
 	int r = 0;
 
 	if (likely(atomic_load_explicit(&id->in_kernel, memory_order_acquire)))
 		return 0;
-	/* its first event can be read before the call that creates it returns */
+	/*
+	 * Take the lock, because the first event can be read before the call that creates the
+	 * identifier returns.
+	 */
 	pthread_mutex_lock(&id->lock);
 	if (!atomic_load_explicit(&id->in_kernel, memory_order_relaxed))
 		r = id_make(id, first);

@@ -11,7 +11,7 @@
 
 #include "librdmacm/cm.h"
 
-#define NO_ANSWER 0 /* size of the answer of a command that has none */
+#define NO_ANSWER 0 /* size of the answer of a command without one */
 
 /*
  * A command about an identifier.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events of the kernel. An event carries the value that the identifier was created with, which is
- * its address here. No event of an identifier comes after the answer to its destruction, which
- * carries the number of its events.
+ * Events of the kernel. An event has the value that was passed at the creation of the identifier,
+ * which is its address here. After the answer to its destruction, which contains the number of its
+ * events, an identifier gets no more events.
  */
 #include <string.h>
 

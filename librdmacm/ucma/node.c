@@ -45,8 +45,8 @@ static int number_read(dev_t *ret_number)
 }
 
 /*
- * Load the module by opening the static node. Only then sysfs has the device. Return: whether there
- * is such a node.
+ * Load the module by opening the static node, because sysfs has the device only after that. Return:
+ * whether there is such a node.
  */
 static bool module_load(void)
 {
@@ -128,7 +128,9 @@ static int abi_check(int version)
 	return -ENODEV;
 }
 
-/* Return the device's number, looked up until it is found. A module may come later. */
+/*
+ * Return the device's number. Look it up until it is found, because a module may be loaded later.
+ */
 static int number_get(dev_t *ret_number)
 {
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The kernel's side of this folder: a descriptor, and commands written to it. Tests put a fake in
- * its place.
+ * The kernel's side of this folder: a descriptor, and commands that are written to it. Tests
+ * replace it by a fake.
  */
 #ifndef LIBRDMACM_UCMA_NODE_H
 #define LIBRDMACM_UCMA_NODE_H

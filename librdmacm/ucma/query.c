@@ -265,8 +265,8 @@ int ucma_query_route(struct cm_id *id)
 }
 
 /*
- * Resolve the route and query it in one system call. On Ethernet the route is computed, and is
- * therefore there before its event.
+ * Resolve the route and query it in one system call. On Ethernet the kernel computes the route in
+ * this call, so it is available before the event.
  */
 static int resolve_route_early(struct cm_id *id, const struct ucma_request *resolve)
 {

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include <infiniband/ib.h>
-#include <rdma/ib_user_sa.h>
 
 #include "librdmacm/ucma/command.h"
 
@@ -13,7 +12,7 @@ enum {
 	SERVICES_MAX = 370,  /* an answer has at most 64 KiB */
 };
 
-_Static_assert(SERVICES_MAX * sizeof(struct ib_user_service_rec) < UINT16_MAX - 8,
+_Static_assert(SERVICES_MAX * sizeof(struct ucma_user_service_rec) < UINT16_MAX - 8,
 	       "a command's out");
 
 /* Convert the error of kernels before 6.17, which have no such command. */
@@ -28,11 +27,14 @@ static int newer_command(struct cm_id *id, const char *what, int r)
 int ucma_resolve_service(struct cm_id *id, const struct cm_service *service)
 {
 	struct ucma_abi_resolve_ib_service cmd = {
-		.service_id = service->id,
-		.flags = service->name[0] ? UCMA_IB_SERVICE_NAME : UCMA_IB_SERVICE_ID,
+		.ibs = {
+			.service_id = service->id,
+			.flags = service->name[0] ? UCMA_IB_SERVICE_FLAG_NAME
+						  : UCMA_IB_SERVICE_FLAG_ID,
+		},
 	};
 
-	memcpy(cmd.service_name, service->name, sizeof(cmd.service_name));
+	memcpy(cmd.ibs.service_name, service->name, sizeof(cmd.ibs.service_name));
 	return newer_command(id, "resolve IB services",
 			     ucma_id_command(id, UCMA_CMD_RESOLVE_IB_SERVICE, &cmd, NO_ANSWER));
 }
@@ -52,7 +54,7 @@ int ucma_write_event(struct cm_id *id, enum rdma_cm_event_type event, int status
 /* ------------------------------------------------------------------ records */
 
 /* Return the address of a service: the GID that offers it, and the service id to connect to. */
-static int addrinfo_of(const struct cm_id *id, const struct ib_user_service_rec *record,
+static int addrinfo_of(const struct cm_id *id, const struct ucma_user_service_rec *record,
 		       struct rdma_addrinfo **ret_info)
 {
 	struct rdma_addrinfo *info = calloc(1, sizeof(*info));
@@ -79,7 +81,7 @@ static int addrinfo_of(const struct cm_id *id, const struct ib_user_service_rec 
 	return 0;
 }
 
-static int list_of(const struct cm_id *id, const struct ib_user_service_rec *records,
+static int list_of(const struct cm_id *id, const struct ucma_user_service_rec *records,
 		   uint32_t count, struct rdma_addrinfo **ret_list)
 {
 	struct rdma_addrinfo *list = NULL, **next = &list;
@@ -108,7 +110,7 @@ static int records_ask(struct cm_id *id, struct ucma_abi_query_ib_service_resp *
 		.option = UCMA_QUERY_IB_SERVICE,
 	};
 	int r = ucma_id_command(id, UCMA_CMD_QUERY, &cmd,
-				sizeof(*answer) + room * sizeof(struct ib_user_service_rec));
+				sizeof(*answer) + room * sizeof(struct ucma_user_service_rec));
 
 	if (!r)
 		*ret_count = answer->num_service_recs;
@@ -119,7 +121,7 @@ static int records_ask(struct cm_id *id, struct ucma_abi_query_ib_service_resp *
 static int records_list(struct cm_id *id, uint32_t room, struct rdma_addrinfo **ret_list)
 {
 	_cleanup_free_ struct ucma_abi_query_ib_service_resp *answer =
-		calloc(1, sizeof(*answer) + room * sizeof(struct ib_user_service_rec));
+		calloc(1, sizeof(*answer) + room * sizeof(struct ucma_user_service_rec));
 	uint32_t count = 0;
 	int r = answer ? records_ask(id, answer, room, &count) : -ENOMEM;
 
@@ -128,7 +130,7 @@ static int records_list(struct cm_id *id, uint32_t room, struct rdma_addrinfo **
 	if (count > SERVICES_MAX)
 		count = SERVICES_MAX;
 	if (count <= room)
-		r = list_of(id, (const struct ib_user_service_rec *)answer->recs, count, ret_list);
+		r = list_of(id, answer->recs, count, ret_list);
 	return r < 0 ? r : (int)count;
 }
 

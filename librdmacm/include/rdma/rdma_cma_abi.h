@@ -357,8 +357,17 @@ struct ucma_abi_migrate_resp {
 
 /* Which member says what to look for: a mask. */
 enum {
-	UCMA_IB_SERVICE_ID = 1 << 0,
-	UCMA_IB_SERVICE_NAME = 1 << 1
+	UCMA_IB_SERVICE_FLAG_ID = 1 << 0,
+	UCMA_IB_SERVICE_FLAG_NAME = 1 << 1
+};
+
+#define UCMA_IB_SERVICE_NAME_SIZE 64
+
+struct ucma_abi_ib_service {
+	__u64 service_id;
+	__u8 service_name[UCMA_IB_SERVICE_NAME_SIZE];
+	__u32 flags; /* UCMA_IB_SERVICE_FLAG_* */
+	__u32 reserved;
 };
 
 struct ucma_abi_resolve_ib_service {
@@ -367,16 +376,28 @@ struct ucma_abi_resolve_ib_service {
 	__u16 out;
 	__u32 id;
 	__u32 reserved0;
-	__u64 service_id;
-	__u8 service_name[64];
-	__u32 flags; /* UCMA_IB_SERVICE_* */
-	__u32 reserved;
+	struct ucma_abi_ib_service ibs;
+};
+
+/* A service record of the subnet administrator. */
+struct ucma_user_service_rec {
+	__be64 id;
+	__u8 gid[16];
+	__be16 pkey;
+	__u8 reserved[2];
+	__be32 lease;
+	__u8 key[16];
+	__u8 name[UCMA_IB_SERVICE_NAME_SIZE];
+	__u8 data_8[16];
+	__be16 data_16[8];
+	__be32 data_32[4];
+	__be64 data_64[2];
 };
 
 struct ucma_abi_query_ib_service_resp {
 	__u32 num_service_recs;
 	__u32 reserved;
-	__extension__ __u32 recs[0]; /* struct ib_user_service_rec */
+	__extension__ struct ucma_user_service_rec recs[0];
 };
 
 struct ucma_abi_write_cm_event {
