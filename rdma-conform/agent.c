@@ -65,36 +65,6 @@ struct object *object_of(struct agent *agent, char kind, uint8_t number)
 	return &agent->objects[place - object_letters][number];
 }
 
-/* Return @o if @o->there is @there. Otherwise unlock it, log EVENT_SKIP, and return NULL. */
-static struct object *object_check(struct agent_thread *t, struct object *o, bool held, bool there)
-{
-	if (held && o->there == there)
-		return o;
-	if (held)
-		pthread_rwlock_unlock(&o->lock);
-	log_skip(t, !o || (held && there) ? SKIP_ABSENT : SKIP_BUSY);
-	return NULL;
-}
-
-struct object *object_use(struct agent_thread *t, char kind, uint8_t number)
-{
-	struct object *o = object_of(t->agent, kind, number);
-
-	return object_check(t, o, o && !pthread_rwlock_tryrdlock(&o->lock), true);
-}
-
-struct object *object_change(struct agent_thread *t, char kind, uint8_t number, bool there)
-{
-	struct object *o = object_of(t->agent, kind, number);
-
-	return object_check(t, o, o && !pthread_rwlock_trywrlock(&o->lock), there);
-}
-
-void object_release(struct object *object)
-{
-	pthread_rwlock_unlock(&object->lock);
-}
-
 static void publication_make(struct agent *agent, struct publication *p)
 {
 	*p = (struct publication){ .gid = agent->gid, .lid = agent->lid };
@@ -119,7 +89,8 @@ static void publication_make(struct agent *agent, struct publication *p)
 	}
 }
 
-/* Thread 0 speaks for the side. What the other side published before stays known when it is gone.
+/* Thread 0 exchanges data for its side. Data that the other side published stays valid when that
+ * side has gone.
  */
 static void sync_sides(struct agent_thread *t)
 {
@@ -138,7 +109,7 @@ static void sync_sides(struct agent_thread *t)
 		agent->other = other;
 }
 
-void step_sync(struct agent_thread *t, const struct step *step)
+void step_sync(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	pthread_barrier_wait(&t->agent->barrier);
 	if (!t->number)
@@ -147,15 +118,16 @@ void step_sync(struct agent_thread *t, const struct step *step)
 	t->epoch++;
 }
 
-void step_pause(struct agent_thread *t, const struct step *step)
+void step_pause(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	struct timespec time = { .tv_sec = step->n / 1000000, .tv_nsec = step->n % 1000000 * 1000 };
 
 	nanosleep(&time, NULL);
 }
 
-/* A child uses what it inherited as @step says, and ends. The parent's objects must not notice. */
-void step_fork(struct agent_thread *t, const struct step *step)
+/* Let a child use inherited objects as @step says, and exit. The parent's objects must not
+ * change. */
+void step_fork(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	pid_t child = fork();
 	int status = 0;
@@ -175,9 +147,9 @@ void step_fork(struct agent_thread *t, const struct step *step)
 	log_done(t, child < 0 ? errno : 0)->done.value[0] = status;
 }
 
-/* Stop the process; a helper makes it go on after @n microseconds. The helper repeats its signal,
- * because the first may come before the stop. */
-void step_stop(struct agent_thread *t, const struct step *step)
+/* Stop the process. A helper process continues it after @n microseconds. The helper repeats its
+ * signal, because the first may arrive before the stop. */
+void step_stop(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	char script[120];
 	char *const arguments[] = { (char *)"sh", (char *)"-c", script, NULL };
@@ -195,15 +167,62 @@ void step_stop(struct agent_thread *t, const struct step *step)
 	log_done(t, r);
 }
 
-void step_kill(struct agent_thread *t, const struct step *step)
+void step_kill(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	log_done(t, 0);
 	raise(SIGKILL);
 }
 
-#define AS_FUNCTION(name, text) step_##text,
-static void (*const step_functions[VERB_COUNT])(struct agent_thread *,
-						const struct step *) = { VERBS(AS_FUNCTION) };
+/* The kind of hold on the object of a step. */
+enum hold {
+	HOLD_NONE,
+	HOLD_USE,
+	HOLD_MAKE,
+	HOLD_END,
+};
+
+#define AS_ROW(name, text, hold, letters) { HOLD_##hold, letters, step_##text },
+static const struct {
+	enum hold hold;
+	const char *letters;
+	void (*take)(struct agent_thread *t, const struct step *step, struct object *o);
+} verbs[VERB_COUNT] = { VERBS(AS_ROW) };
+
+/* Hold the object of @step, to use it or to change it. Log EVENT_SKIP and return NULL if that is
+ * not possible. */
+static struct object *object_hold(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = object_of(t->agent, step->kind, step->object);
+	enum hold hold = verbs[step->verb].hold;
+	int r;
+
+	if (!o || !strchr(verbs[step->verb].letters, step->kind)) {
+		log_skip(t, SKIP_ABSENT);
+		return NULL;
+	}
+	r = hold == HOLD_USE ? pthread_rwlock_tryrdlock(&o->lock)
+			     : pthread_rwlock_trywrlock(&o->lock);
+	if (!r && o->there == (hold != HOLD_MAKE))
+		return o;
+	if (!r)
+		pthread_rwlock_unlock(&o->lock);
+	log_skip(t, !r && hold != HOLD_MAKE ? SKIP_ABSENT : SKIP_BUSY);
+	return NULL;
+}
+
+static void step_take(struct agent_thread *t, const struct step *step)
+{
+	struct object *o = NULL;
+
+	if (verbs[step->verb].hold) {
+		o = object_hold(t, step);
+		if (!o)
+			return;
+	}
+	verbs[step->verb].take(t, step, o);
+	if (o)
+		pthread_rwlock_unlock(&o->lock);
+}
 
 static void *thread_run(void *arg)
 {
@@ -217,13 +236,13 @@ static void *thread_run(void *arg)
 		    (step->side != t->agent->side || step->thread != t->number))
 			continue;
 		t->step = i;
-		step_functions[step->verb](t, step);
+		step_take(t, step);
 	}
 	chain_leave_out(t);
 	return NULL;
 }
 
-/* Destroy what the program left, users before what they use. */
+/* Destroy the objects that the program left, in an order that frees users first. */
 static void clean_up(struct agent_thread *t)
 {
 	static const char order[] = "qswcrp";
@@ -269,7 +288,7 @@ void agent_run(struct agent *agent, const struct program *program)
 	thread_run(&agent->threads[0]);
 	for (unsigned int i = 1; i < threads; i++)
 		pthread_join(agent->threads[i].thread, NULL);
-	/* The other side may still use what this side has. */
+	/* The other side may still use objects of this side. */
 	sync_sides(&agent->threads[0]);
 	agent->threads[0].epoch++;
 	clean_up(&agent->threads[0]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * An agent is one side of a program: it holds the device and the objects, and takes the steps of
- * its side with one thread for each owner. Nothing here knows a rule.
+ * its side with one thread for each owner. The agent does not know the rules.
  */
 #ifndef RDMA_CONFORM_AGENT_H
 #define RDMA_CONFORM_AGENT_H
@@ -20,7 +20,7 @@ struct region {
 
 struct cq {
 	struct ibv_cq *cq;
-	struct ibv_cq_ex *extended; /* the same, or NULL */
+	struct ibv_cq_ex *extended; /* the same queue, or NULL */
 	struct ibv_comp_channel *channel;
 };
 
@@ -37,17 +37,18 @@ struct mw {
 struct qp {
 	struct ibv_qp *qp;
 	struct ibv_qp_ex *extended;
+	union ibv_gid attached_to;
 	struct ibv_ah *ah, *group; /* of a datagram pair: the partner, and the multicast group */
 	uint8_t send_cq, recv_cq, srq;
 	bool signal_all, attached;
 	uint32_t psn;
-	_Atomic int sending, receiving; /* completions to come */
-	_Atomic bool ended;		/* in error: what is posted is flushed */
+	_Atomic int sending, receiving; /* number of expected completions */
+	_Atomic bool ended;		/* in the error state: posted requests are flushed */
 	_Atomic bool posted;		/* it has accepted a request or a receive */
 };
 
 struct object {
-	pthread_rwlock_t lock; /* for writing: it is created or destroyed */
+	pthread_rwlock_t lock; /* held for writing while the object is created or destroyed */
 	union {
 		struct region region;
 		struct cq cq;
@@ -57,10 +58,10 @@ struct object {
 		struct ibv_pd *pd;
 	};
 	bool there;
-	_Atomic unsigned int events; /* asynchronous, that were read */
+	_Atomic unsigned int events; /* asynchronous events that were read */
 };
 
-/* What the other side needs of this side's objects; exchanged at each sync. */
+/* Data about this side's objects for the other side, exchanged at each sync. */
 struct publication {
 	union ibv_gid gid;
 	uint32_t lid, epoch;
@@ -73,8 +74,8 @@ struct publication {
 	} region[OBJECTS], mw[OBJECTS];
 };
 
-/* The multicast group ff0e::ffff:239.1.2.3. */
-extern const union ibv_gid multicast_group;
+/* The multicast group of the queue pairs with this number: ff0e::ffff:239.1.3.NUMBER. */
+union ibv_gid multicast_group(unsigned int object);
 
 #define CHAIN 16
 
@@ -106,13 +107,13 @@ struct agent {
 	bool global;
 	union ibv_gid gid;
 	int peer;	  /* socket to the other side's agent */
-	int64_t patience; /* ns to wait for what must come */
+	int64_t patience; /* ns to wait for an expected event */
 
 	const struct program *program;
-	struct object objects[6][OBJECTS]; /* by object_index() of the letter */
+	struct object objects[6][OBJECTS]; /* first index: place of the letter in object_letters */
 	struct publication other;
 	pthread_barrier_t barrier;
-	_Atomic bool alone; /* the other side is gone */
+	_Atomic bool alone; /* the other side has gone */
 	/* Indexed by message: the queue pair and the kind of the completed request. */
 	struct {
 		uint8_t qp;
@@ -123,57 +124,54 @@ struct agent {
 
 struct agent_options {
 	const char *device;
-	int gid_index; /* -1: the first that fits */
+	int gid_index; /* -1: the first suitable one */
 	int port;
 	int64_t patience;
 };
 
-/* Open the device. Returns 0 or a negative errno, with the reason on standard error. */
+/* Open the device. Return 0 or a negative errno, with the reason on standard error. */
 int agent_open(struct agent *agent, uint8_t side, const struct agent_options *options);
 /* Take this side's steps. The events are in the threads until agent_forget(). */
 void agent_run(struct agent *agent, const struct program *program);
 void agent_forget(struct agent *agent);
 
-/* For the files of the agent alone. */
+/* For the source files of the agent only. */
 int64_t now(void);
 struct event *log_event(struct agent_thread *t, enum event_kind kind);
 void log_skip(struct agent_thread *t, enum skip why);
-/* Record that the step returned @error, a positive errno; errors of functions that return NULL come
- * as errno. */
+/* Record that the step returned @error, a positive errno. For functions that return NULL it is
+ * errno. */
 struct event *log_done(struct agent_thread *t, int error);
 struct object *object_of(struct agent *agent, char kind, uint8_t number);
-/* Hold an object for use. NULL, and a record of it: it is not there. */
-struct object *object_use(struct agent_thread *t, char kind, uint8_t number);
-void object_release(struct object *object);
-/* Hold a place for an object to be made, or one to be destroyed. */
-struct object *object_change(struct agent_thread *t, char kind, uint8_t number, bool there);
 
-#define AS_PROTOTYPE(name, text) void step_##text(struct agent_thread *t, const struct step *step);
+/* Take a step. @o: its object, which is held, or NULL if the verb has none. */
+#define AS_PROTOTYPE(name, text, ...) \
+	void step_##text(struct agent_thread *t, const struct step *step, struct object *o);
 VERBS(AS_PROTOTYPE)
 #undef AS_PROTOTYPE
 
 int access_flags(uint64_t words);
-/* Destroy the object behind @o, which is held for change. Returns a positive errno. */
+/* Destroy the object of @o, which is held for change. Return a positive errno. */
 int object_destroy(struct agent *agent, char kind, struct object *o);
-/* Record what making an object came to: @made is it, or NULL with errno. @o stays held. */
+/* Record the result of creating an object: @made, or NULL with errno. @o stays held. */
 struct event *object_made(struct agent_thread *t, struct object *o, const void *made);
 int positive(int r);
-/* How @agent reaches the address of a side. */
+/* The address of a side as @agent reaches it. */
 struct ibv_ah_attr address_of(const struct agent *agent, union ibv_gid gid, uint16_t lid);
 int qp_to_init(struct agent *agent, struct ibv_qp *qp);
 int qp_to_rtr(struct agent *agent, struct ibv_qp *qp, const struct ibv_ah_attr *address,
 	      uint32_t number, uint32_t psn);
 /* With the timeout and the retries of @step. */
 int qp_to_rts(struct ibv_qp *qp, uint32_t psn, const struct step *step);
-/* Run @probe. Returns a positive errno: EOPNOTSUPP, if the device has none of it. */
+/* Run @probe. Return a positive errno: EOPNOTSUPP, if the device does not support it. */
 int probe_run(struct agent *agent, enum probe probe);
 int probe_cm_data(struct agent *agent);
 int probe_cm_reject(struct agent *agent);
 int probe_cm_leave(struct agent *agent);
-/* Poll @cq once and record what came. Returns how many. */
+/* Poll @cq once and record the completions. Return their number. */
 int cq_poll(struct agent_thread *t, struct cq *cq, int room);
 void async_read(struct agent_thread *t, int wait_ms);
-/* Leave out what waits for the rest of its list. */
+/* Skip requests that wait for the rest of their list. */
 void chain_leave_out(struct agent_thread *t);
 
 #endif

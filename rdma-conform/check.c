@@ -6,13 +6,6 @@
 #include "rdma-conform/check.h"
 #include "util/util.h"
 
-void exercised(struct check *c)
-{
-	for (unsigned int i = 0; rule_at(i); i++)
-		if (rule_at(i) == c->rule)
-			c->exercised[i]++;
-}
-
 static void note(struct check *c, const struct event *at, const char *format, va_list args)
 {
 	if (c->broken_count == BROKEN)
@@ -35,7 +28,7 @@ void keeps(struct check *c, const struct event *at, bool kept, const char *forma
 {
 	va_list args;
 
-	exercised(c);
+	exercised(c, 1);
 	va_start(args, format);
 	if (!kept)
 		note(c, at, format, args);
@@ -101,6 +94,13 @@ const struct step *qp_step(const struct check *c, uint8_t side, uint8_t number)
 	return e ? step_of(c, e) : NULL;
 }
 
+bool qp_reliable(const struct check *c, uint8_t side, uint8_t number)
+{
+	const struct step *s = qp_step(c, side, number);
+
+	return s && !HAS(s, UD) && !HAS(s, UC);
+}
+
 bool undisturbed(const struct check *c, uint8_t number, const struct event *e)
 {
 	if (c->trial->ended[0] || c->trial->ended[1] || !done_on(c, VERB_CONNECT, 0, 'q', number) ||
@@ -141,9 +141,7 @@ void check_trial(struct check *c, const struct trial *trial, const bool *wanted,
 	index_messages(c);
 	index_writers(c);
 	judge_memory(c);
-	for (unsigned int i = 0; rule_at(i); i++) {
-		c->rule = rule_at(i);
+	for (unsigned int i = 0; rule_at(i); i++)
 		if (!wanted || wanted[i])
-			c->rule->look(c);
-	}
+			rule_apply(c, rule_at(i));
 }

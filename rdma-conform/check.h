@@ -17,7 +17,7 @@
 
 #define FINISHES 8
 #define WRITERS	 512
-#define BROKEN	 16 /* that are kept of a trial */
+#define BROKEN	 16 /* findings that are kept for a trial */
 #define REPORT	 320
 
 /* Why an access must have ended. */
@@ -35,7 +35,7 @@ enum cause {
 	CAUSE_COUNT,
 };
 
-/* Why a device must refuse a request. */
+/* Reasons why a device must refuse a request. */
 enum denial {
 	DENIED_NOT,
 	DENIED_MAYBE, /* its window changes at the same time */
@@ -60,38 +60,37 @@ struct finish {
 	const struct event *event;
 };
 
-/* A request: a post or a receive, and what became of it. */
+/* A request (a post or a receive) and its result. */
 struct message {
-	const struct step *step; /* NULL: there is none of this number */
+	const struct step *step; /* NULL: no request has this number */
 	const struct event *posted;
-	unsigned int accepted; /* times */
+	unsigned int accepted; /* how often it was accepted */
 	unsigned int completions, successes;
-	const struct event *first, *last; /* completions */
-	const struct event *failed;	  /* the first with an error */
+	const struct event *first, *last; /* its completions */
+	const struct event *failed;	  /* its first completion with an error */
 	const struct message
 		*partner; /* of a receive: the send that it took; of that: the receive */
 	const struct event *partner_wc;
-	unsigned int order; /* among the posts of its queue */
-	/* What its memory held when it was posted, and what it held later while the device might
-	 * read it. */
+	unsigned int order; /* among the posts of the queue */
+	/* Content of its memory at the post, and later content while the device might read it. */
 	struct tag source[4];
 	unsigned int sources;
 	bool source_known;
-	struct finish released[FINISHES]; /* the memory belongs to the program again */
+	struct finish released[FINISHES]; /* when its memory belongs to the program again */
 	unsigned int releases;
 };
 
 /* A request that changes memory of @side. */
 struct writer {
 	uint8_t side;
-	const struct message *message; /* whose bytes */
+	const struct message *message; /* the message whose bytes are written */
 	const struct message *request; /* the post or receive that names the memory */
 	struct piece piece[SGES];
 	unsigned int pieces;
-	uint32_t skip;	 /* bytes before the message: the GRH of a datagram */
-	uint32_t length; /* of the message */
-	bool wild;	 /* may write anything into its memory */
-	bool refused;	 /* must not write at all */
+	uint32_t skip;	 /* offset of the message: size of a datagram's GRH */
+	uint32_t length; /* length of the message */
+	bool wild;	 /* may write any bytes into its memory */
+	bool refused;	 /* must not write */
 	const struct event *start;
 	const struct event *success[2];
 	struct finish finish[FINISHES];
@@ -101,41 +100,41 @@ struct writer {
 enum harm {
 	HARM_LATE,    /* written after @cause */
 	HARM_SOURCE,  /* bytes that the sender's memory got after @cause */
-	HARM_MISSING, /* a success without its bytes */
+	HARM_MISSING, /* a success whose bytes are missing */
 	HARM_FOREIGN, /* bytes changed that belong to no request */
 	HARM_REFUSED, /* a request that must fail has written */
-	HARM_ORDER,   /* an earlier write over a later one */
+	HARM_ORDER,   /* an earlier write replaced a later one */
 };
 
-/* Wrong bytes that a look saw. */
+/* Wrong bytes in a look. */
 struct wound {
 	enum harm harm;
 	enum cause cause;
 	const struct event *look;
-	const struct writer *writer; /* or NULL */
+	const struct writer *writer; /* the writer that is to blame, or NULL */
 	uint32_t offset, length;
-	struct event seen; /* the run */
+	struct event seen; /* the run of wrong bytes */
 };
 
 struct trial {
 	const struct program *program;
-	const struct offer *offers; /* of a and b */
+	const struct offer *offers; /* offers of a and b */
 	struct event *events;
 	unsigned int count;
-	bool ended[2]; /* the process of the side died, or did not come to an end */
+	bool ended[2]; /* the process of the side died or did not end */
 	bool silent[2];
 	int signal[2];
 };
 
 struct check {
 	const struct trial *trial;
-	const struct rule *rule; /* that is looked at */
+	const struct rule *rule; /* the rule that is checked */
 	struct message messages[256];
 	struct writer writers[WRITERS];
 	unsigned int writer_count;
 	struct wound wounds[BROKEN];
 	unsigned int wound_count;
-	/* How often what a rule forbids could have happened, by harm and cause. */
+	/* How often a forbidden effect could have happened, by harm and cause. */
 	unsigned int chances[6][CAUSE_COUNT];
 	struct {
 		const struct rule *rule;
@@ -143,7 +142,7 @@ struct check {
 		char text[REPORT];
 	} broken[BROKEN];
 	unsigned int broken_count;
-	uint64_t *exercised; /* by place in the table of rules */
+	uint64_t *exercised; /* counters by index in the table of rules */
 };
 
 struct rule {
@@ -151,43 +150,50 @@ struct rule {
 	const char *name;
 	const char *sentence;
 	const char *source;
-	void (*look)(struct check *c);
-	unsigned int argument; /* of a function that serves several rules */
+	unsigned int each; /* kind of things that @look checks: rules.c */
+	void (*look)(struct check *c, const struct event *e, const struct step *s,
+		     const struct message *m);
+	unsigned int argument; /* argument of a function that several rules share */
 };
 
-const struct rule *rule_at(unsigned int index); /* NULL behind the last */
+const struct rule *rule_at(unsigned int index); /* NULL after the last */
 unsigned int rule_count(void);
 
-/* Apply the rules. @exercised: a counter for each rule, which is raised; @wanted: NULL, or whether
- * to look at each. */
+/* Apply the rules. @exercised: a counter for each rule, which is incremented. @wanted: whether to
+ * check each rule, or NULL for all. */
 void check_trial(struct check *c, const struct trial *trial, const bool *wanted,
 		 uint64_t *exercised);
 
-/* For rules. */
-void exercised(struct check *c);
+void rule_apply(struct check *c, const struct rule *rule);
+
+/* For source files of rules. */
+void exercised(struct check *c, unsigned int times);
 void broken(struct check *c, const struct event *at, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
-/* exercised(), and broken() if it is not @kept. */
+/* Count the rule as exercised, and as broken if not @kept. */
 void keeps(struct check *c, const struct event *at, bool kept, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 bool before(const struct check *c, const struct event *a, const struct event *b);
 const struct step *step_of(const struct check *c, const struct event *e);
 const struct message *message_of_wc(const struct check *c, const struct event *wc);
-/* The event that made the object @kind @number of @side, or NULL. */
+/* The event that created the object @kind @number of @side, or NULL. */
 const struct event *made(const struct check *c, uint8_t side, char kind, uint8_t number);
 const struct step *qp_step(const struct check *c, uint8_t side, uint8_t number);
-/* A step of @verb that succeeded on the object, the first. */
+/* The first step of @verb that succeeded on the object. */
 const struct event *done_on(const struct check *c, enum verb verb, uint8_t side, char kind,
 			    uint8_t number);
-/* Queue pair @number was connected, and nothing that the program did can be the cause of a failure
- * that was seen at @e. */
+/* Queue pair @number was connected, and no step of the program can have caused a failure that was
+ * seen at @e. */
 bool undisturbed(const struct check *c, uint8_t number, const struct event *e);
-/* What the program asks for wrongly with this request. */
+/* The reason why the device must refuse this request. */
 enum denial message_denied(const struct check *c, const struct message *m);
-/* Nothing. */
-bool message_sound(const struct check *c, const struct message *m);
+/* Messages arrive once and in order, and a completion of the sender confirms them. */
+bool qp_reliable(const struct check *c, uint8_t side, uint8_t number);
 bool is_send_side(const struct message *m);
 bool takes_receive(const struct message *m);
+/* The request whose memory @fill used again after its release, if no request of the program may
+ * carry the new bytes to the other side; or NULL. */
+const struct message *message_released(const struct check *c, const struct event *fill);
 
 #define FOR_EACH_EVENT(c, e)                             \
 	for (const struct event *e = (c)->trial->events; \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which requests a device must refuse, and why. */
+/* Determine which requests a device must refuse, and why. */
 #include "rdma-conform/check.h"
 
-/* The registration of a region, or NULL: there is none, or it changed. */
+/* The registration of a region, or NULL if there is none or it changed. */
 static const struct step *region_step(const struct check *c, uint8_t side, uint8_t region)
 {
 	const struct step *found = NULL;
@@ -34,7 +34,7 @@ static uint64_t access_needed(const struct step *s)
 	}
 }
 
-/* The window was invalidated by this request, of its own side or of the peer. */
+/* This request, of the same side or of the peer, invalidated the window. */
 static bool invalidates(const struct message *m, uint8_t side, uint8_t window)
 {
 	const struct step *s = m->step;
@@ -45,8 +45,8 @@ static bool invalidates(const struct message *m, uint8_t side, uint8_t window)
 	       (s->side != side && HAS(s, INVALIDATE) && s->remote_window && s->remote == window);
 }
 
-/* @first took effect before @second began: it completed before the post, or the same queue had it
- * earlier. */
+/* @first took effect before @second began: it completed before the post, or was posted earlier to
+ * the same queue. */
 static bool ordered(const struct check *c, const struct message *first,
 		    const struct message *second)
 {
@@ -131,9 +131,4 @@ enum denial message_denied(const struct check *c, const struct message *m)
 	if (m->step->operation < OP_WRITE || m->step->operation > OP_CAS)
 		return DENIED_NOT;
 	return m->step->remote_window ? window_denied(c, m) : remote_denied(c, m);
-}
-
-bool message_sound(const struct check *c, const struct message *m)
-{
-	return message_denied(c, m) == DENIED_NOT;
 }

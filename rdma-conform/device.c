@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Which device, which address, and what the device offers. */
+/* Choose the device and the address, and query the features of the device. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ static struct ibv_context *device_open(const char *name)
 	return context;
 }
 
-/* RoCEv2 before others, an IPv4 address before others. */
+/* Prefer RoCEv2, then an IPv4 address. */
 static int gid_rank(const struct ibv_gid_entry *entry)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
@@ -140,7 +140,7 @@ int agent_open(struct agent *agent, uint8_t side, const struct agent_options *op
 	agent->context = device_open(options->device);
 	if (!agent->context)
 		return device_failed("no device could be opened");
-	/* Two threads may wait for events. Only one of them reads an event that both see. */
+	/* Two threads may wait for events. Both may see an event, but only one of them reads it. */
 	if (fcntl(agent->context->async_fd, F_SETFL, O_NONBLOCK))
 		return device_failed("the descriptor of events cannot be non-blocking");
 	agent->pd = ibv_alloc_pd(agent->context);

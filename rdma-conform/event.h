@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What happened: each side records events while it takes its steps, and the rules read those of
- * both sides. */
+/* Events: each side records them while it takes its steps, and the rules read those of both
+ * sides. */
 #ifndef RDMA_CONFORM_EVENT_H
 #define RDMA_CONFORM_EVENT_H
 
@@ -13,32 +13,32 @@ enum event_kind {
 	EVENT_DONE,  /* the step's call returned */
 	EVENT_SKIP,  /* the step was left out */
 	EVENT_WC,    /* a completion was polled */
-	EVENT_RUN,   /* a run of bytes that a look saw */
+	EVENT_RUN,   /* a run of bytes of a look */
 	EVENT_ASYNC, /* an asynchronous event was read */
 };
 
-/* Why a step was left out. */
+/* Reasons why a step was left out. */
 enum skip {
-	SKIP_ABSENT,  /* its object is not there */
-	SKIP_BUSY,    /* another thread holds its object, or the object is there already */
+	SKIP_ABSENT,  /* its object does not exist */
+	SKIP_BUSY,    /* another thread holds its object, or the object exists already */
 	SKIP_PEER,    /* the other side has no such queue pair */
-	SKIP_REQUEST, /* memory, key, window or address of the request is not there */
+	SKIP_REQUEST, /* memory, key, window or address of the request does not exist */
 	SKIP_CHANNEL, /* the completion queue has no channel */
 	SKIP_LIST,    /* the rest of its list was never posted */
-	SKIP_OFFER,   /* the device does not offer it */
+	SKIP_OFFER,   /* the device does not support it */
 	SKIP_COUNT,
 };
 
 enum run_kind {
 	RUN_TAG,
 	RUN_RAW,  /* at most 16 bytes without a tag */
-	RUN_LONG, /* more of them, which are not kept */
+	RUN_LONG, /* more of them, which are not stored */
 };
 
-/* Travels between processes as it is; both have the same byte order. */
+/* Sent between processes as it is. Both have the same byte order. */
 struct event {
-	uint16_t step;	/* index, or the number of steps: the cleaning up behind the program */
-	uint16_t epoch; /* how many syncs the thread had passed */
+	uint16_t step;	/* index, or the number of steps for the cleaning up after the program */
+	uint16_t epoch; /* number of syncs that the thread had passed */
 	uint8_t side, thread, kind, object;
 	int64_t time; /* ns, monotonic, of the side's host */
 	union {
@@ -64,7 +64,7 @@ struct event {
 	};
 };
 
-/* What a device offers, as ibv_query_device_ex() says. */
+/* Features of a device, as ibv_query_device_ex() reports them. */
 struct offer {
 	char device[64];
 	uint32_t max_qp_wr, max_sge, max_cqe, max_srq_wr;

@@ -22,7 +22,7 @@ static void leave_out(const char *what)
 	left_out[i].times++;
 }
 
-#define TRAFFIC 40 /* weight of random traffic among the written scenes */
+#define TRAFFIC 40 /* weight of random traffic compared with one scene */
 
 static void make_scene(struct scene *s)
 {
@@ -64,7 +64,7 @@ static void play(struct maker *m, uint8_t number)
 	scene_end(&s);
 }
 
-/* Each phase is shuffled between threads only: the steps of one thread keep their order. */
+/* Shuffle each phase between threads only: the steps of one thread keep their order. */
 static void join(struct maker *m)
 {
 	for (unsigned int i = 0; i < PHASES; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the rules look things up in: the requests and their completions, and who may write which
+/* Build the index of the rules: requests with their completions, and the writers of each piece of
  * memory. */
 #include <string.h>
 
@@ -62,7 +62,7 @@ static void finish_add(struct finish *finishes, unsigned int *count, enum cause 
 		finishes[(*count)++] = (struct finish){ cause, event };
 }
 
-/* Events of @side that end what queue pair @number does. */
+/* Events of @side that end the requests of queue pair @number. */
 static void finish_by_qp(const struct check *c, struct finish *finishes, unsigned int *count,
 			 uint8_t side, uint8_t number, bool by_err)
 {
@@ -80,7 +80,7 @@ static void finish_by_qp(const struct check *c, struct finish *finishes, unsigne
 	finish_add(finishes, count, CAUSE_DESTROY, done_on(c, VERB_DESTROY, side, 'q', number));
 }
 
-/* When the program may use the memory of @m again. */
+/* The time from which the program may use the memory of @m again. */
 static void release(struct check *c, struct message *m)
 {
 	uint8_t side = m->step->side, number = m->step->object;
@@ -97,7 +97,7 @@ static void release(struct check *c, struct message *m)
 			   done_on(c, VERB_DESTROY, side, 'r', m->step->piece[i].region));
 	if (!is_send_side(m))
 		return;
-	/* The completion of a later request of the queue tells the same of those before it. */
+	/* The completion of a later request of the queue confirms the earlier ones as well. */
 	FOR_EACH_MESSAGE(c, later)
 	if (is_send_side(later) && later->step->side == side && later->step->object == number &&
 	    later->order > m->order && later->posted->thread == m->posted->thread &&
@@ -122,8 +122,8 @@ static void source_add(struct message *m, struct tag tag)
 		m->source_known = false;
 }
 
-/* The bytes of the message are those of the last fill before the post, and of each fill that came
- * too early. */
+/* The message has the bytes of the last fill before the post, and of each fill that came too
+ * early. */
 static void find_source(struct check *c, struct message *m)
 {
 	const struct step *last = NULL;
@@ -158,12 +158,30 @@ static void find_source(struct check *c, struct message *m)
 	}
 }
 
-/* Messages arrive, once and in order, and a completion of the sender tells so. */
-static bool qp_reliable(const struct check *c, uint8_t side, uint8_t number)
+static bool may_hold(const struct message *m, const struct step *fill)
 {
-	const struct step *s = qp_step(c, side, number);
+	for (unsigned int i = 0; i < m->sources; i++)
+		if (m->source[i].id == fill->id && m->source[i].generation == fill->generation)
+			return true;
+	return !m->source_known;
+}
 
-	return s && !HAS(s, UD) && !HAS(s, UC);
+const struct message *message_released(const struct check *c, const struct event *fill)
+{
+	const struct step *s = step_of(c, fill);
+	const struct message *found = NULL;
+
+	FOR_EACH_MESSAGE(c, m)
+	{
+		if (m->step->operation == OP_READ && m->step->side != fill->side)
+			return NULL;
+		if (!is_send_side(m) || m->step->side != fill->side || !pieces_overlap(s, m->step))
+			continue;
+		if (may_hold(m, s) || !finished_before(c, m->released, m->releases, fill))
+			return NULL;
+		found = m;
+	}
+	return found;
 }
 
 static bool qp_has_grh(const struct check *c, uint8_t side, uint8_t number)
@@ -183,7 +201,7 @@ static struct message *send_by_imm(struct check *c, const struct event *wc, uint
 	return m;
 }
 
-/* The @index-th request of the other side's queue pair @number that takes a receive. */
+/* The @index-th request of the other side's queue pair @number that consumes a receive. */
 static struct message *send_by_order(struct check *c, uint8_t side, uint8_t number,
 				     unsigned int index)
 {
@@ -213,8 +231,8 @@ static int qp_by_number(const struct check *c, uint8_t side, uint32_t qp_num)
 	return -1;
 }
 
-/* Messages of a reliable connection are received in the order of their posts; others are known by
- * their immediate. */
+/* Messages of a reliable connection are received in the order of their posts. Others are identified
+ * by their immediate. */
 static void match_receives(struct check *c)
 {
 	unsigned int taken[2][OBJECTS] = {};
@@ -292,7 +310,7 @@ static void add_receive(struct check *c, const struct message *r)
 		w->start = m->posted;
 }
 
-/* What ends remote access to a region or a window of @side. */
+/* Events that end remote access to a region or a window of @side. */
 static void finish_by_memory(const struct check *c, struct writer *w, const struct step *s)
 {
 	uint8_t side = w->side;
@@ -314,7 +332,7 @@ static void finish_by_memory(const struct check *c, struct writer *w, const stru
 		finish_add(w->finish, &w->finishes, CAUSE_REREG, e);
 }
 
-/* A window's place is that of its bind. */
+/* The memory of a window is that of its bind. */
 static bool window_place(const struct check *c, uint8_t side, uint8_t window,
 			 struct piece *ret_piece)
 {
@@ -369,7 +387,7 @@ static void add_write(struct check *c, const struct message *m)
 	finish_by_memory(c, w, s);
 }
 
-/* Find the fill whose bytes a read fetches, if that memory has had this one since. */
+/* Find the fill whose bytes a read fetches, if that memory was not filled again. */
 static void read_source(struct check *c, struct message *m)
 {
 	uint32_t length = step_length(m->step), count = 0;
@@ -424,7 +442,7 @@ void index_writers(struct check *c)
 		else if (m->step->operation >= OP_READ && m->step->operation <= OP_CAS)
 			add_read(c, m);
 	}
-	/* What writes where a read fetches makes its bytes uncertain. */
+	/* A write to the memory that a read fetches makes the bytes of the read uncertain. */
 	for (unsigned int i = 0; i < c->writer_count; i++)
 		for (unsigned int j = 0; j < c->writer_count; j++) {
 			struct writer *r = &c->writers[i], *w = &c->writers[j];

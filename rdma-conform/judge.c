@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Judge what a look at memory saw. The fills of the own side give the bytes that must be there. A
- * request that succeeded before the look, and began after the last fill, gives its bytes. A request
- * that may still be at work adds bytes that are allowed as well. Any other byte is a wound.
+ * Judge the bytes of a look at memory. The fills of the own side define the required bytes. A
+ * request that succeeded before the look, and began after the last fill, defines its own. The bytes
+ * of a request that may still be at work are allowed as well. Any other byte is a wound.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +18,15 @@ struct view {
 	uint8_t *seen, *want;
 	uint8_t *known;	   /* 0: anything may be here; else 1 + index of the writer that must have
 			      written, or FILL */
-	struct piece part; /* the piece that is judged, and where it lies in the look */
+	struct piece part; /* the piece that is judged, and its offset in the look */
 	uint32_t base;
-	bool taken[WRITERS]; /* has no say for this look */
+	bool taken[WRITERS]; /* writers that are ignored for this look */
 };
 
 #define FILL 0xff
+#define SURE 16 /* bytes that do not occur by chance */
 
-/* Where the @index-th piece of @w lies in the part; false: outside. */
+/* Compute the place of the @index-th piece of @w in the part. Return false if it is outside. */
 static bool overlap(const struct view *v, const struct piece *p, uint32_t length,
 		    uint32_t *ret_from, uint32_t *ret_skip, uint32_t *ret_length)
 {
@@ -123,7 +124,7 @@ static void forget(struct view *v, const struct writer *w)
 			memset(v->known + from, 0, length);
 }
 
-/* Two requests for the same memory have an order only on one queue pair. */
+/* Two requests for the same memory have an order only if they use one queue pair. */
 static bool has_rival(const struct view *v, const struct writer *w)
 {
 	for (unsigned int i = 0; i < v->c->writer_count; i++) {
@@ -146,7 +147,7 @@ static bool has_rival(const struct view *v, const struct writer *w)
 	return false;
 }
 
-/* Call @f for each part of the message that falls into the part of the look. */
+/* Call @f for each part of the message that overlaps the part of the look. */
 static void for_message(struct view *v, const struct writer *w,
 			void (*f)(struct view *v, const struct writer *w, uint32_t from,
 				  uint32_t length, int64_t offset))
@@ -179,7 +180,7 @@ static void paint_message(struct view *v, const struct writer *w, uint32_t from,
 		      1 + (w - v->c->writers) % (FILL - 1));
 }
 
-/* Take the bytes of @w for right where they are there. */
+/* Accept the bytes of @w where the memory has them. */
 static void allow_message(struct view *v, const struct writer *w, uint32_t from, uint32_t length,
 			  int64_t offset)
 {
@@ -222,7 +223,7 @@ enum say {
 	SAY_CERTAIN,
 };
 
-/* What @w has to say about what the look sees. */
+/* Apply @w to the bytes of the look. */
 static enum say say(struct view *v, const struct writer *w)
 {
 	const struct event *fill;
@@ -301,7 +302,7 @@ static const struct writer *writer_of_tag(const struct view *v, const struct eve
 	return NULL;
 }
 
-/* Why the memory of @m belonged to the program again at first. */
+/* The first event after which the memory of @m belonged to the program again. */
 static enum cause first_release(const struct check *c, const struct message *m)
 {
 	const struct finish *first = m->released;
@@ -357,7 +358,7 @@ static void find_wounds(struct view *v)
 		if (!v->known[i] || v->seen[i] == v->want[i])
 			continue;
 		*w = (struct wound){ .look = v->look, .offset = begin };
-		/* Tags differ in some bytes of a word only. */
+		/* Only some bytes of a word differ between tags. */
 		for (; i < v->length && v->known[i] == v->known[begin]; i++)
 			w->length += v->seen[i] != v->want[i];
 		explain(v, w, v->known[begin]);
@@ -365,7 +366,39 @@ static void find_wounds(struct view *v)
 	}
 }
 
-/* Make the bytes again that the look saw. */
+/* Return the fill of the peer that wrote the bytes of @run, or NULL. */
+static const struct event *fill_of(const struct view *v, const struct event *run)
+{
+	FOR_EACH_DONE(v->c, e, VERB_FILL)
+	if (e->side != v->look->side && step_of(v->c, e)->id == run->run.id &&
+	    step_of(v->c, e)->generation == run->run.generation)
+		return e;
+	return NULL;
+}
+
+/* Find bytes that the peer's memory got after its release, in memory that may have any other bytes:
+ * that of a receive without a completion. */
+static void find_leaks(struct view *v)
+{
+	const struct event *end = v->c->trial->events + v->c->trial->count;
+
+	for (const struct event *e = v->look + 1; e < end && e->kind == EVENT_RUN; e++) {
+		const struct event *fill = e->run.kind == RUN_TAG ? fill_of(v, e) : NULL;
+		const struct message *m = fill ? message_released(v->c, fill) : NULL;
+
+		if (m && e->run.length >= SURE && !v->known[e->run.offset] &&
+		    v->c->wound_count < BROKEN)
+			v->c->wounds[v->c->wound_count++] =
+				(struct wound){ .harm = HARM_SOURCE,
+						.cause = first_release(v->c, m),
+						.look = v->look,
+						.offset = e->run.offset,
+						.length = e->run.length,
+						.seen = *e };
+	}
+}
+
+/* Restore the bytes of the look from its runs. */
 static void restore(struct view *v)
 {
 	const struct event *end = v->c->trial->events + v->c->trial->count;
@@ -406,6 +439,7 @@ static void judge_look(struct check *c, const struct event *look)
 	}
 	c->chances[HARM_FOREIGN][0]++;
 	find_wounds(&v);
+	find_leaks(&v);
 	free(v.seen);
 }
 

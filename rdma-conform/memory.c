@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Steps on memory: registering it, filling it with tags, and seeing what it holds. */
+/* Steps on memory: register it, fill it with tags, and record its content. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -48,17 +48,19 @@ static struct ibv_pd *pd_of(struct agent *agent, uint8_t number)
 	return o && o->there ? o->pd : agent->pd;
 }
 
-/* The memory stays the same when a region of this number is registered again. */
-void step_region(struct agent_thread *t, const struct step *step)
+/*
+ * The memory stays the same if a region of this number is registered again. If the first
+ * registration is refused, there is no memory, and requests that name the region are left out.
+ */
+void step_region(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_change(t, 'r', step->object, false);
 	struct region *r;
 	struct event *e;
+	bool first;
 
-	if (!o)
-		return;
 	r = &o->region;
-	if (!r->memory) {
+	first = !r->memory;
+	if (first) {
 		r->length = step->n ?: 4096;
 		r->memory = memory_make(r->length, HAS(step, SHARED));
 	}
@@ -69,28 +71,27 @@ void step_region(struct agent_thread *t, const struct step *step)
 		e->done.value[0] = r->mr->lkey;
 		e->done.value[1] = r->mr->rkey;
 		e->done.value[2] = (uintptr_t)r->memory;
+	} else if (first) {
+		munmap(r->memory, r->length);
+		r->memory = NULL;
 	}
-	object_release(o);
 }
 
-void step_rereg(struct agent_thread *t, const struct step *step)
+void step_rereg(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_use(t, 'r', step->object);
 	struct event *e;
 	int r;
 
-	if (!o)
-		return;
 	errno = 0;
 	r = ibv_rereg_mr(o->region.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 			 access_flags(step->words));
 	e = log_done(t, r ? errno ?: EINVAL : 0);
 	e->done.value[0] = o->region.mr->lkey;
 	e->done.value[1] = o->region.mr->rkey;
-	object_release(o);
 }
 
-/* Return the memory of a piece, which may be deregistered, or NULL: the piece is not within it. */
+/* Return the memory of a piece, which may be deregistered. Return NULL if the piece is not within
+ * it. */
 static uint8_t *piece_memory(struct agent *agent, const struct piece *piece)
 {
 	struct object *o = object_of(agent, 'r', piece->region);
@@ -111,7 +112,7 @@ static bool pieces_there(struct agent_thread *t, const struct step *step)
 	return true;
 }
 
-void step_fill(struct agent_thread *t, const struct step *step)
+void step_fill(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	struct tag tag = { t->agent->program->number, step->id, step->generation };
 	uint64_t offset = 0;
@@ -184,8 +185,8 @@ static void look(struct agent_thread *t, const uint8_t *bytes, uint32_t length)
 	log_raw(t, bytes + done - raw, done - raw, raw);
 }
 
-/* What is seen is a copy: another side may be writing. */
-void step_look(struct agent_thread *t, const struct step *step)
+/* Look at a copy, because another side may be writing. */
+void step_look(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	uint32_t length = step_length(step), done = 0;
 	uint8_t *copy;
@@ -218,7 +219,7 @@ static _Atomic uint64_t *word_of(struct agent_thread *t, const struct step *step
 	return memory;
 }
 
-void step_set(struct agent_thread *t, const struct step *step)
+void step_set(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	_Atomic uint64_t *word = word_of(t, step);
 
@@ -228,7 +229,7 @@ void step_set(struct agent_thread *t, const struct step *step)
 	log_done(t, 0);
 }
 
-void step_peek(struct agent_thread *t, const struct step *step)
+void step_peek(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	_Atomic uint64_t *word = word_of(t, step);
 
@@ -236,9 +237,9 @@ void step_peek(struct agent_thread *t, const struct step *step)
 		log_done(t, 0)->done.value[0] = atomic_load(word);
 }
 
-/* Wait until the first word of the piece changes, for @n microseconds at most; then @x microseconds
- * more. */
-void step_watch(struct agent_thread *t, const struct step *step)
+/* Wait for at most @n microseconds until the first word of the piece changes, then for @x
+ * microseconds. */
+void step_watch(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	_Atomic uint64_t *word = word_of(t, step);
 	uint64_t before;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Steps that make, change and destroy objects other than regions and queue pairs. */
+/* Steps that create, change and destroy objects other than regions and queue pairs. */
 #include <errno.h>
 #include <fcntl.h>
 
@@ -20,15 +20,10 @@ struct event *object_made(struct agent_thread *t, struct object *o, const void *
 	return e;
 }
 
-void step_pd(struct agent_thread *t, const struct step *step)
+void step_pd(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_change(t, 'p', step->object, false);
-
-	if (!o)
-		return;
 	o->pd = ibv_alloc_pd(t->agent->context);
 	object_made(t, o, o->pd);
-	object_release(o);
 }
 
 static void cq_make(struct agent *agent, struct cq *cq, const struct step *step)
@@ -47,13 +42,10 @@ static void cq_make(struct agent *agent, struct cq *cq, const struct step *step)
 	}
 }
 
-void step_cq(struct agent_thread *t, const struct step *step)
+void step_cq(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_change(t, 'c', step->object, false);
 	struct cq *cq;
 
-	if (!o)
-		return;
 	cq = &o->cq;
 	*cq = (struct cq){};
 	if (HAS(step, EVENTS)) {
@@ -65,58 +57,40 @@ void step_cq(struct agent_thread *t, const struct step *step)
 	object_made(t, o, cq->cq)->done.value[0] = cq->cq ? cq->cq->cqe : 0;
 	if (!cq->cq && cq->channel)
 		ibv_destroy_comp_channel(cq->channel);
-	object_release(o);
 }
 
-void step_resize(struct agent_thread *t, const struct step *step)
+void step_resize(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_use(t, 'c', step->object);
 	struct event *e;
 
-	if (!o)
-		return;
 	e = log_done(t, positive(ibv_resize_cq(o->cq.cq, step->n)));
 	e->done.value[0] = o->cq.cq->cqe;
-	object_release(o);
 }
 
-void step_srq(struct agent_thread *t, const struct step *step)
+void step_srq(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_change(t, 's', step->object, false);
 	struct ibv_srq_init_attr attr = {
 		.attr = { .max_wr = step->n ?: 16, .max_sge = SGES, .srq_limit = step->x },
 	};
 
-	if (!o)
-		return;
 	o->srq.srq = ibv_create_srq(t->agent->pd, &attr);
 	object_made(t, o, o->srq.srq)->done.value[0] = attr.attr.max_wr;
-	object_release(o);
 }
 
-void step_limit(struct agent_thread *t, const struct step *step)
+void step_limit(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_use(t, 's', step->object);
 	struct ibv_srq_attr attr = { .srq_limit = step->n };
 
-	if (!o)
-		return;
 	log_done(t, ibv_modify_srq(o->srq.srq, &attr, IBV_SRQ_LIMIT));
-	object_release(o);
 }
 
-void step_mw(struct agent_thread *t, const struct step *step)
+void step_mw(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_change(t, 'w', step->object, false);
-
-	if (!o)
-		return;
 	o->mw.mw = ibv_alloc_mw(t->agent->pd, IBV_MW_TYPE_2);
 	object_made(t, o, o->mw.mw);
-	object_release(o);
 }
 
-void step_try(struct agent_thread *t, const struct step *step)
+void step_try(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	int r = probe_run(t->agent, step->probe);
 
@@ -140,7 +114,7 @@ static int qp_destroy(struct qp *qp)
 	int r;
 
 	if (qp->attached)
-		ibv_detach_mcast(qp->qp, &multicast_group, 0);
+		ibv_detach_mcast(qp->qp, &qp->attached_to, 0);
 	qp->attached = false;
 	r = ibv_destroy_qp(qp->qp);
 	if (!r && qp->ah)
@@ -168,15 +142,11 @@ int object_destroy(struct agent *agent, char kind, struct object *o)
 	}
 }
 
-void step_destroy(struct agent_thread *t, const struct step *step)
+void step_destroy(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_change(t, step->kind, step->object, true);
 	int r;
 
-	if (!o)
-		return;
 	r = object_destroy(t->agent, step->kind, o);
 	o->there = r;
 	log_done(t, r);
-	object_release(o);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Steps on queue pairs: making, connecting, changing and asking them. A queue pair's partner has
- * the same number. */
+/* Steps on queue pairs: create, connect, change and query them. A queue pair's partner has the same
+ * number. */
 #include "rdma-conform/agent.h"
 #include "util/util.h"
 
@@ -11,7 +11,7 @@ static enum ibv_qp_type qp_type(uint64_t words)
 	return words & WORD(UD) ? IBV_QPT_UD : words & WORD(UC) ? IBV_QPT_UC : IBV_QPT_RC;
 }
 
-/* Which calls of the work request interface a type has. */
+/* The calls of the work request interface that a type supports. */
 static uint64_t send_operations(enum ibv_qp_type type)
 {
 	uint64_t send = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
@@ -29,7 +29,7 @@ static uint32_t psn_of(const struct agent *agent, unsigned int number)
 {
 	uint32_t x = (agent->program->number * 16u + number) * 2654435761u + agent->side * 40503u;
 
-	/* One in four begins shortly before the numbers start again. */
+	/* One in four begins shortly before the numbers wrap. */
 	return x % 4 ? x >> 8 : 0xffffff - x % 64;
 }
 
@@ -67,14 +67,11 @@ static struct ibv_qp *qp_make(struct agent *agent, const struct step *step,
 	return ibv_create_qp_ex(agent->context, attr);
 }
 
-void step_qp(struct agent_thread *t, const struct step *step)
+void step_qp(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_change(t, 'q', step->object, false);
 	struct ibv_qp_init_attr_ex attr = {};
 	struct event *e;
 
-	if (!o)
-		return;
 	errno = EINVAL;
 	o->qp = (struct qp){ .send_cq = step->cq, .srq = step->srq };
 	o->qp.recv_cq = step->cq2 == NO_OBJECT ? step->cq : step->cq2;
@@ -90,7 +87,6 @@ void step_qp(struct agent_thread *t, const struct step *step)
 		e->done.value[3] = attr.cap.max_inline_data;
 		e->done.value[4] = attr.srq != NULL;
 	}
-	object_release(o);
 }
 
 struct ibv_ah_attr address_of(const struct agent *agent, union ibv_gid gid, uint16_t lid)
@@ -103,38 +99,38 @@ struct ibv_ah_attr address_of(const struct agent *agent, union ibv_gid gid, uint
 	};
 }
 
-const union ibv_gid multicast_group = { .raw = { 0xff, 0x0e, [10] = 0xff, 0xff, 239, 1, 2, 3 } };
-
-static struct ibv_ah *group_address(struct agent *agent)
+union ibv_gid multicast_group(unsigned int object)
 {
-	struct ibv_ah_attr attr = address_of(agent, multicast_group, 0);
+	return (union ibv_gid){ .raw = { 0xff, 0x0e, [10] = 0xff, 0xff, 239, 1, 3, object } };
+}
+
+static struct ibv_ah *group_address(struct agent *agent, unsigned int object)
+{
+	struct ibv_ah_attr attr = address_of(agent, multicast_group(object), 0);
 
 	attr.is_global = 1;
 	return agent->offer.multicast ? ibv_create_ah(agent->pd, &attr) : NULL;
 }
 
-void step_attach(struct agent_thread *t, const struct step *step)
+void step_attach(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_use(t, 'q', step->object);
 	bool attach = step->verb == VERB_ATTACH;
 	int r;
 
-	if (!o)
-		return;
 	if (o->qp.attached == attach) {
 		log_skip(t, attach ? SKIP_BUSY : SKIP_ABSENT);
 	} else {
-		r = attach ? ibv_attach_mcast(o->qp.qp, &multicast_group, 0)
-			   : ibv_detach_mcast(o->qp.qp, &multicast_group, 0);
+		o->qp.attached_to = multicast_group(step->object);
+		r = attach ? ibv_attach_mcast(o->qp.qp, &o->qp.attached_to, 0)
+			   : ibv_detach_mcast(o->qp.qp, &o->qp.attached_to, 0);
 		o->qp.attached ^= !r;
 		log_done(t, positive(r));
 	}
-	object_release(o);
 }
 
-void step_detach(struct agent_thread *t, const struct step *step)
+void step_detach(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	step_attach(t, step);
+	step_attach(t, step, o);
 }
 
 int qp_to_init(struct agent *agent, struct ibv_qp *qp)
@@ -204,21 +200,17 @@ static int state_set(struct ibv_qp *qp, enum ibv_qp_state state)
 	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
 }
 
-/* The call that failed is value[0]: 1 INIT, 2 RTR, 3 RTS, 4 the address handle. */
-void step_connect(struct agent_thread *t, const struct step *step)
+/* value[0] names the call that failed: 1 INIT, 2 RTR, 3 RTS, 4 the address handle. */
+void step_connect(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_use(t, 'q', step->object);
 	struct ibv_ah_attr address = address_of(t->agent, t->agent->other.gid, t->agent->other.lid);
 	uint32_t number;
 	unsigned int stage = 1;
 	int r;
 
-	if (!o)
-		return;
 	number = t->agent->other.qp[step->object].number;
 	if (!number) {
 		log_skip(t, SKIP_PEER);
-		object_release(o);
 		return;
 	}
 	r = qp_to_init(t->agent, o->qp.qp);
@@ -230,10 +222,9 @@ void step_connect(struct agent_thread *t, const struct step *step)
 	if (!r && o->qp.qp->qp_type == IBV_QPT_UD && ++stage) {
 		o->qp.ah = ibv_create_ah(t->agent->pd, &address);
 		r = o->qp.ah ? 0 : errno;
-		o->qp.group = group_address(t->agent);
+		o->qp.group = group_address(t->agent, step->object);
 	}
 	log_done(t, r)->done.value[0] = stage;
-	object_release(o);
 }
 
 static enum ibv_qp_state state_of(uint64_t words)
@@ -245,14 +236,11 @@ static enum ibv_qp_state state_of(uint64_t words)
 				    : IBV_QPS_ERR;
 }
 
-void step_modify(struct agent_thread *t, const struct step *step)
+void step_modify(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_use(t, 'q', step->object);
 	enum ibv_qp_state state = state_of(step->words);
 	int r;
 
-	if (!o)
-		return;
 	if (state == IBV_QPS_INIT)
 		r = qp_to_init(t->agent, o->qp.qp);
 	else
@@ -264,30 +252,22 @@ void step_modify(struct agent_thread *t, const struct step *step)
 		o->qp.ended = false;
 	}
 	log_done(t, r)->done.value[0] = state;
-	object_release(o);
 }
 
-void step_access(struct agent_thread *t, const struct step *step)
+void step_access(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_use(t, 'q', step->object);
 	struct ibv_qp_attr attr = { .qp_access_flags = access_flags(step->words) };
 
-	if (!o)
-		return;
 	log_done(t, ibv_modify_qp(o->qp.qp, &attr, IBV_QP_ACCESS_FLAGS));
-	object_release(o);
 }
 
-void step_query(struct agent_thread *t, const struct step *step)
+void step_query(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_use(t, 'q', step->object);
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
 	struct event *e;
 	int r;
 
-	if (!o)
-		return;
 	r = ibv_query_qp(o->qp.qp, &attr,
 			 IBV_QP_STATE | IBV_QP_DEST_QPN | IBV_QP_CAP | IBV_QP_RETRY_CNT, &init);
 	e = log_done(t, r);
@@ -296,5 +276,4 @@ void step_query(struct agent_thread *t, const struct step *step)
 	e->done.value[2] = attr.dest_qp_num;
 	e->done.value[3] = t->agent->other.qp[step->object].number;
 	e->done.value[4] = attr.retry_cnt;
-	object_release(o);
 }

@@ -15,7 +15,7 @@ static struct qp *qp_by_number(struct agent *agent, uint8_t number)
 	return o && o->there ? &o->qp : NULL;
 }
 
-/* Keep the books of what is to come, so that a drain knows when it is done. */
+/* Count the expected completions, so that a drain knows when it has finished. */
 static void account(struct agent *agent, uint64_t wr_id, enum ibv_wc_status status)
 {
 	uint8_t id = wr_id;
@@ -30,7 +30,7 @@ static void account(struct agent *agent, uint64_t wr_id, enum ibv_wc_status stat
 		qp->receiving--;
 	else if (agent->owner[id].signaled)
 		qp->sending--;
-	/* A failed send of UD or UC stops the send queue alone. */
+	/* A failed send of UD or UC stops only the send queue. */
 	if (status && (qp->qp->qp_type == IBV_QPT_RC || agent->owner[id].receive))
 		qp->ended = true;
 }
@@ -94,7 +94,7 @@ int cq_poll(struct agent_thread *t, struct cq *cq, int room)
 	return n;
 }
 
-/* Nothing completes as long as no queue pair of completion queue @number has accepted anything. */
+/* No completion arrives before a queue pair of completion queue @number has accepted a request. */
 static bool may_come(struct agent *agent, uint8_t number)
 {
 	for (unsigned int i = 0; i < OBJECTS; i++) {
@@ -107,17 +107,14 @@ static bool may_come(struct agent *agent, uint8_t number)
 	return false;
 }
 
-/* Poll until @n completions came, or for @x microseconds if that is given. */
-void step_poll(struct agent_thread *t, const struct step *step)
+/* Poll for @n completions. If @x is given, poll for at most @x microseconds. */
+void step_poll(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_use(t, 'c', step->object);
 	int64_t end = now() + (step->x ? (int64_t)step->x * 1000 : t->agent->patience);
 	uint64_t count = 0;
 	struct event *e;
 	int n = 0;
 
-	if (!o)
-		return;
 	do {
 		n = cq_poll(t, &o->cq, step->n - count);
 		count += n > 0 ? n : 0;
@@ -125,10 +122,9 @@ void step_poll(struct agent_thread *t, const struct step *step)
 		 (step->x || may_come(t->agent, step->object)));
 	e = log_done(t, n < 0 ? EIO : 0);
 	e->done.value[0] = count;
-	object_release(o);
 }
 
-/* Return how many completions are still to come to @number for certain. */
+/* Return how many completions @number must still get. */
 static int awaited(struct agent *agent, uint8_t number)
 {
 	int count = 0;
@@ -146,53 +142,40 @@ static int awaited(struct agent *agent, uint8_t number)
 	return count;
 }
 
-/* Poll until nothing is to come. One more poll finds surplus completions. */
-void step_drain(struct agent_thread *t, const struct step *step)
+/* Poll until no completion is expected. One more poll finds surplus completions. */
+void step_drain(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_use(t, 'c', step->object);
 	int64_t end = now() + t->agent->patience;
 	struct event *e;
 	int n;
 
-	if (!o)
-		return;
 	do
 		n = cq_poll(t, &o->cq, BATCH);
 	while (n > 0 || (!n && awaited(t->agent, step->object) && now() < end));
 	e = log_done(t, n < 0 ? EIO : 0);
 	e->done.value[0] = awaited(t->agent, step->object);
-	object_release(o);
 }
 
-void step_arm(struct agent_thread *t, const struct step *step)
+void step_arm(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_use(t, 'c', step->object);
-
-	if (!o)
-		return;
 	if (o->cq.channel)
 		log_done(t, ibv_req_notify_cq(o->cq.cq, HAS(step, SOLICITED)));
 	else
 		log_skip(t, SKIP_CHANNEL);
-	object_release(o);
 }
 
-/* Wait for an event for @x microseconds, or as long as patience lasts, and acknowledge it.
- * value[0]: it came. */
-void step_event(struct agent_thread *t, const struct step *step)
+/* Wait for an event and acknowledge it. The limit is @x microseconds, or patience. value[0] is 1 if
+ * it arrived. */
+void step_event(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_use(t, 'c', step->object);
 	int wait = step->x ? step->x / 1000 : t->agent->patience / 1000000;
 	struct ibv_cq *cq = NULL;
 	struct pollfd p;
 	void *context;
 	bool came;
 
-	if (!o)
-		return;
 	if (!o->cq.channel) {
 		log_skip(t, SKIP_CHANNEL);
-		object_release(o);
 		return;
 	}
 	p = (struct pollfd){ .fd = o->cq.channel->fd, .events = POLLIN };
@@ -200,7 +183,6 @@ void step_event(struct agent_thread *t, const struct step *step)
 	if (came)
 		ibv_ack_cq_events(cq, 1);
 	log_done(t, came && cq != o->cq.cq ? EINVAL : 0)->done.value[0] = came;
-	object_release(o);
 }
 
 static void log_async(struct agent_thread *t, const struct ibv_async_event *async)
@@ -237,19 +219,15 @@ void async_read(struct agent_thread *t, int wait_ms)
 	}
 }
 
-/* Read asynchronous events until one of the object came, or for @n microseconds. Any thread of the
- * side may be the one that reads it. */
-void step_async(struct agent_thread *t, const struct step *step)
+/* Read asynchronous events until one of the object arrives, or for @n microseconds. Any thread of
+ * the side may read the event. */
+void step_async(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	int64_t end = now() + (step->n ? (int64_t)step->n * 1000 : t->agent->patience);
-	struct object *o = object_use(t, step->kind, step->object);
 	unsigned int before = step->n && o ? o->events : 0;
 
-	if (!o)
-		return;
 	do
 		async_read(t, 1);
 	while (o->events == before && now() < end);
 	log_done(t, 0);
-	object_release(o);
 }

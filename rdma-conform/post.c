@@ -20,7 +20,7 @@ static struct mw *window_of(struct agent *agent, uint8_t number)
 	return o && o->there ? &o->mw : NULL;
 }
 
-/* A region that is gone has no key, and its memory is still there: a request with it is one with a
+/* A deregistered region has no key, but its memory still exists: a request that names it has a
  * wrong key. */
 static bool pieces_to_sges(struct agent *agent, const struct step *step, struct ibv_sge *sge)
 {
@@ -134,13 +134,13 @@ static bool fill_operation(struct agent *agent, struct qp *qp, const struct step
 		mw = window_of(agent, step->mw);
 		wr->opcode = IBV_WR_LOCAL_INV;
 		wr->invalidate_rkey = mw ? mw->mw->rkey : 0;
-		return mw;
+		return mw && mw->address; /* a window without a bind has no key to invalidate */
 	default:
 		return false;
 	}
 }
 
-/* More pieces than any queue pair takes. */
+/* More pieces than any queue pair accepts. */
 static struct ibv_sge many[4096];
 
 static bool request_fill(struct agent *agent, struct qp *qp, const struct step *step,
@@ -209,7 +209,7 @@ static void wr_data(struct ibv_qp_ex *qp, const struct ibv_send_wr *wr)
 	ibv_wr_set_inline_data_list(qp, wr->num_sge, buffers);
 }
 
-/* All or none: the interface names no request that was refused. */
+/* Count all requests or none, because the interface does not name the refused one. */
 static int post_by_wr(struct qp *qp, struct ibv_send_wr *wr, unsigned int *ret_bad)
 {
 	int r;
@@ -264,8 +264,8 @@ static void unexpect(struct agent *agent, struct qp *qp, const struct step *step
 		qp->sending--;
 }
 
-/* The key of a window is the new one as soon as the bind is on its way; the program has to keep it.
- * Returns the key. */
+/* The new key of a window is valid as soon as the bind is posted, and the program must store it.
+ * Return the key. */
 static uint32_t bound(struct agent *agent, const struct step *step, bool accepted)
 {
 	struct mw *mw = window_of(agent, step->mw);
@@ -309,7 +309,7 @@ static void chain_post(struct agent_thread *t, struct qp *qp)
 	chain->count = 0;
 }
 
-/* Post the same request @n times; stops at the first that is refused. */
+/* Post the same request @n times, and stop at the first refusal. */
 static void post_repeated(struct agent_thread *t, struct qp *qp, const struct step *step)
 {
 	struct chain one = { .count = 1, .qp = step->object };
@@ -369,17 +369,12 @@ static void post_chained(struct agent_thread *t, struct qp *qp, const struct ste
 		chain_post(t, qp);
 }
 
-void step_post(struct agent_thread *t, const struct step *step)
+void step_post(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_use(t, 'q', step->object);
-
-	if (!o)
-		return;
 	if (step->n > 1)
 		post_repeated(t, &o->qp, step);
 	else
 		post_chained(t, &o->qp, step);
-	object_release(o);
 }
 
 static int recv_post(struct object *o, const struct step *step, struct ibv_recv_wr *wr)
@@ -391,9 +386,8 @@ static int recv_post(struct object *o, const struct step *step, struct ibv_recv_
 	return ibv_post_recv(o->qp.qp, wr, &bad);
 }
 
-void step_recv(struct agent_thread *t, const struct step *step)
+void step_recv(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct object *o = object_use(t, step->kind, step->object);
 	struct ibv_sge sge[SGES] = {};
 	struct ibv_recv_wr wr = {
 		.wr_id = wr_id(t->agent, step->id),
@@ -403,11 +397,8 @@ void step_recv(struct agent_thread *t, const struct step *step)
 	unsigned int accepted = 0;
 	int r = 0;
 
-	if (!o)
-		return;
 	if (!pieces_to_sges(t->agent, step, sge)) {
 		log_skip(t, SKIP_REQUEST);
-		object_release(o);
 		return;
 	}
 	t->agent->owner[step->id].qp = step->kind == 's' ? NO_OBJECT : step->object;
@@ -423,5 +414,4 @@ void step_recv(struct agent_thread *t, const struct step *step)
 	if (step->kind == 'q')
 		o->qp.posted |= accepted;
 	log_done(t, r)->done.value[0] = accepted;
-	object_release(o);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Probes use objects of their own on one side, while the scenes play. A probe returns a positive
- * errno: of the call that is to be refused, or EBADMSG if bytes are wrong that must be right.
- * EOPNOTSUPP means that the device has nothing to try.
+ * Probes use separate objects on one side, while the scenes run. A probe returns a positive errno:
+ * the one of the call that must be refused, or EBADMSG if the bytes are wrong. EOPNOTSUPP means
+ * that the device does not support the probe, or refuses an object that it needs.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -20,6 +20,12 @@ static struct ibv_cq *cq_small(struct agent *agent)
 	return ibv_create_cq(agent->context, 4, NULL, NULL, 0);
 }
 
+static void cq_end(struct ibv_cq *cq)
+{
+	if (cq)
+		ibv_destroy_cq(cq);
+}
+
 static struct ibv_qp *qp_small(struct agent *agent, struct ibv_cq *cq, struct ibv_srq *srq,
 			       enum ibv_qp_type type, unsigned int depth)
 {
@@ -31,6 +37,8 @@ static struct ibv_qp *qp_small(struct agent *agent, struct ibv_cq *cq, struct ib
 		.qp_type = type,
 	};
 
+	if (!cq)
+		return NULL;
 	if (!srq)
 		attr.cap.max_recv_wr = attr.cap.max_recv_sge = 1;
 	return ibv_create_qp(agent->pd, &attr);
@@ -57,9 +65,9 @@ static int probe_qp_limit(struct agent *agent)
 {
 	struct ibv_cq *cq = cq_small(agent);
 	struct ibv_qp *qp = qp_small(agent, cq, NULL, IBV_QPT_RC, agent->offer.max_qp_wr + 1);
-	int r = qp ? ibv_destroy_qp(qp) : errno;
+	int r = !cq ? EOPNOTSUPP : qp ? ibv_destroy_qp(qp) : errno;
 
-	ibv_destroy_cq(cq);
+	cq_end(cq);
 	return r;
 }
 
@@ -113,7 +121,7 @@ static int probe_srq_busy(struct agent *agent)
 		ibv_destroy_qp(qp);
 	if (srq && r)
 		ibv_destroy_srq(srq);
-	ibv_destroy_cq(cq);
+	cq_end(cq);
 	return r;
 }
 
@@ -128,7 +136,7 @@ static int probe_mcast_gid(struct agent *agent)
 		ibv_detach_mcast(qp, &agent->gid, agent->lid);
 	if (qp)
 		ibv_destroy_qp(qp);
-	ibv_destroy_cq(cq);
+	cq_end(cq);
 	return r;
 }
 
@@ -161,7 +169,7 @@ static int probe_dm_limit(struct agent *agent)
 	return dm_try(agent, 4096);
 }
 
-/* A second door to the same device: what it imports is what the first has. */
+/* A second context of the same device. The objects that it imports are those of the first. */
 static int probe_import(struct agent *agent)
 {
 	static char bytes[BYTES];
@@ -169,7 +177,7 @@ static int probe_import(struct agent *agent)
 	struct ibv_mr *mr = ibv_reg_mr(agent->pd, bytes, sizeof(bytes), IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_pd *pd = context ? ibv_import_pd(context, agent->pd->handle) : NULL;
 	struct ibv_mr *copy = pd && mr ? ibv_import_mr(pd, mr->handle) : NULL;
-	int r = !context					   ? EOPNOTSUPP
+	int r = !context || !mr					   ? EOPNOTSUPP
 		: !copy						   ? errno
 		: copy->lkey != mr->lkey || copy->rkey != mr->rkey ? EBADMSG
 								   : 0;
@@ -214,7 +222,7 @@ static void xrc_make(struct agent *agent, struct xrc *x)
 	x->mr = ibv_reg_mr(agent->pd, x->bytes, sizeof(x->bytes), IBV_ACCESS_LOCAL_WRITE);
 	x->xrcd = recv.xrcd = srq.xrcd = ibv_open_xrcd(agent->context, &domain);
 	srq.cq = x->cq;
-	x->srq = x->xrcd ? ibv_create_srq_ex(agent->context, &srq) : NULL;
+	x->srq = x->xrcd && x->cq && x->mr ? ibv_create_srq_ex(agent->context, &srq) : NULL;
 	x->recv = x->srq ? ibv_create_qp_ex(agent->context, &recv) : NULL;
 	x->send = x->recv ? qp_small(agent, x->cq, NULL, IBV_QPT_XRC_SEND, 4) : NULL;
 }
@@ -274,8 +282,9 @@ static int probe_xrc_send(struct agent *agent)
 		ibv_destroy_srq(x.srq);
 	if (x.xrcd)
 		ibv_close_xrcd(x.xrcd);
-	ibv_dereg_mr(x.mr);
-	ibv_destroy_cq(x.cq);
+	if (x.mr)
+		ibv_dereg_mr(x.mr);
+	cq_end(x.cq);
 	return r;
 }
 
@@ -288,20 +297,26 @@ static void *wait_for_event(void *arg)
 	return NULL;
 }
 
-/* A thread that waits for an event is cancelled. Everything can be destroyed behind it. */
+/* Cancel a thread that waits for an event. Afterwards all objects can be destroyed. */
 static int probe_cancel(struct agent *agent)
 {
 	struct ibv_comp_channel *channel = ibv_create_comp_channel(agent->context);
-	struct ibv_cq *cq = ibv_create_cq(agent->context, 4, NULL, channel, 0);
-	void *result = NULL;
+	struct ibv_cq *cq = channel ? ibv_create_cq(agent->context, 4, NULL, channel, 0) : NULL;
+	void *result = PTHREAD_CANCELED;
 	pthread_t thread;
-	int r;
+	int r = 0;
 
-	if (!channel || !cq || pthread_create(&thread, NULL, wait_for_event, channel))
-		abort();
-	pthread_cancel(thread);
-	pthread_join(thread, &result);
-	r = positive(ibv_destroy_cq(cq)) ?: positive(ibv_destroy_comp_channel(channel));
+	if (cq) {
+		if (pthread_create(&thread, NULL, wait_for_event, channel))
+			abort();
+		pthread_cancel(thread);
+		pthread_join(thread, &result);
+		r = positive(ibv_destroy_cq(cq));
+	}
+	if (channel)
+		r = r ?: positive(ibv_destroy_comp_channel(channel));
+	if (!cq)
+		return EOPNOTSUPP;
 	return r ?: result == PTHREAD_CANCELED ? 0 : EBADMSG;
 }
 

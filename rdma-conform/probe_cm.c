@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Probes of the connection manager: a listener and a client of one side, on the address of its
+/* Probes of the connection manager, with a listener and a client on one side, at the address of its
  * device. */
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -30,8 +30,8 @@ static bool address_make(const struct agent *agent, struct sockaddr_in *ret_addr
 	return !memcmp(agent->gid.raw, ipv4, sizeof(ipv4));
 }
 
-/* Wait for an event of @type of @id, or of a new id. Returns a positive errno. @data: bytes that it
- * must bring, or NULL. */
+/* Wait for an event of @type of @id, or of a new id. Return a positive errno. @data: bytes that the
+ * event must have, or NULL. */
 static int take(struct cm *cm, struct rdma_cm_id *id, enum rdma_cm_event_type type,
 		const char *data, int status)
 {
@@ -54,6 +54,7 @@ static int take(struct cm *cm, struct rdma_cm_id *id, enum rdma_cm_event_type ty
 	return r;
 }
 
+/* If the device refuses the queue pair, the probe cannot test the connection manager. */
 static int qp_add(struct rdma_cm_id *id)
 {
 	struct ibv_qp_init_attr attr = {
@@ -61,10 +62,10 @@ static int qp_add(struct rdma_cm_id *id)
 		.qp_type = IBV_QPT_RC,
 	};
 
-	return positive(rdma_create_qp(id, NULL, &attr));
+	return rdma_create_qp(id, NULL, &attr) ? EOPNOTSUPP : 0;
 }
 
-/* Up to the request at the listener. */
+/* Connect up to the request at the listener. */
 static int call(struct cm *cm)
 {
 	struct rdma_conn_param param = { .private_data = request,
@@ -136,7 +137,7 @@ static int leave(struct cm *cm)
 	struct rdma_cm_event *event;
 	int r = answer(cm) ?: positive(rdma_disconnect(cm->client));
 
-	/* The order of the two events is free. */
+	/* The two events may come in any order. */
 	for (unsigned int i = 0; i < 2 && !r; i++) {
 		struct pollfd p = { .fd = cm->channel->fd, .events = POLLIN };
 

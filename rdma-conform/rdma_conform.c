@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Does a device keep the rules of RDMA? Programs from a seed, and a table of rules that judges what
- * happened. */
+/* Test whether a device keeps the rules of RDMA, with programs from a seed and a table of rules
+ * that judges the events. */
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
@@ -24,7 +24,7 @@ enum {
 
 #define SECOND 1000000000ll
 
-/* What an option does with its value. */
+/* The effect of an option's value. */
 enum kind {
 	FLAG,
 	TEXT,
@@ -51,7 +51,7 @@ static struct options {
 #define AGENT options.world.agent
 static const struct {
 	const char *name, *argument;
-	char letter; /* from 1 on: there is none */
+	char letter; /* the short option, or 1 and more if there is none */
 	enum kind kind;
 	void *to;
 	const char *help;
@@ -136,7 +136,7 @@ static bool rule_choose(struct report *report, const char *name)
 	return found;
 }
 
-/* Mark the rules of @list, or all of them without a list. */
+/* Mark the rules of @list, or all rules if @list is NULL. */
 static const char *rules_choose(struct report *report, const char *list)
 {
 	char *copy = list ? strdup(list) : NULL, *rest = copy, *name;
@@ -159,7 +159,7 @@ static void progress(const struct options *o, const struct report *r, int64_t *l
 		r->finding_count);
 }
 
-/* Make the finding as short as it gets, and keep program and events of a run that shows it. */
+/* Shorten the program of the finding, and keep it with the events of a run that shows the fault. */
 static void finding_shorten(const struct options *o, struct world *world, struct finding *f,
 			    const struct program *program)
 {
@@ -186,7 +186,7 @@ static void finding_shorten(const struct options *o, struct world *world, struct
 static void note_findings(const struct options *o, struct world *world, struct report *report,
 			  const struct program *program, const struct check *check)
 {
-	/* Shrinking runs other programs, and their check would replace this one. */
+	/* Shrinking runs other programs, whose check would replace this one. */
 	for (unsigned int i = 0; i < check->broken_count; i++) {
 		bool new;
 		struct finding *f = report_finding(report, check->broken[i].rule, &new);

@@ -18,7 +18,8 @@ static struct {
 } known[KNOWN];
 static unsigned int known_count;
 
-/* "DEVICE: rule NUMBER: REASON"; the device is a pattern of names as of the shell. */
+/* A line is "DEVICE: rule NUMBER: REASON". The device is a pattern with the wildcards of the
+ * shell. */
 int known_read(const char *path)
 {
 	FILE *file = fopen(path, "re");
@@ -76,7 +77,7 @@ unsigned int report_failures(const struct report *report)
 	return count;
 }
 
-/* The rules about bytes that arrived: the others of memory hold where nothing moves, too. */
+/* The rules about bytes that arrived. Other rules of memory also hold if no data moves. */
 static bool is_about_data(unsigned int number)
 {
 	return number <= 3 || number == 49;

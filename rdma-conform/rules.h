@@ -1,21 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The file "rules" has the text of the rules; these tables have their functions. */
+/* The functions of the rules. The file "rules" has their texts, and the kind of things that each
+ * function checks. */
 #ifndef RDMA_CONFORM_RULES_H
 #define RDMA_CONFORM_RULES_H
 
 #include "rdma-conform/check.h"
 #include "util/util.h"
 
-struct judge {
-	unsigned int number;
-	void (*look)(struct check *c);
-	unsigned int argument; /* of a function that serves several rules */
-};
+/*
+ * Look at one thing of the trial.
+ * @e: a completion, the return of a step, or the return of the post of @m; NULL for a whole trial
+ * @s: the step of @e or of @m
+ * @m: the request, if it is one
+ */
+#define RULE(function)                                                              \
+	void function(struct check *c, const struct event *e, const struct step *s, \
+		      const struct message *m)
 
-extern const char rules_text[];
-extern const struct judge rules_memory[], rules_completion[], rules_process[];
-extern const unsigned int rules_memory_count, rules_completion_count, rules_process_count;
-extern const struct judge rules_request[], rules_denied[], rules_feature[];
-extern const unsigned int rules_request_count, rules_denied_count, rules_feature_count;
+#define ROW(number, name, each, function, argument, sentence, source) RULE(function);
+#include "table_rules.h"
+#undef ROW
+
+/* The argument of right_succeeds(). */
+enum right {
+	RIGHT_ANY,
+	RIGHT_ON_DEMAND,
+	RIGHT_STOPPED,
+};
 
 #endif

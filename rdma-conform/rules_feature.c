@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Atomic operations, datagrams and groups, shared receive queues, and what queries answer. */
+/* Check atomic operations, datagrams and groups, shared receive queues, and the results of
+ * queries. */
 #include <inttypes.h>
 
 #include "rdma-conform/rules.h"
@@ -34,8 +35,8 @@ static bool word_set(const struct check *c, const struct message *m, uint64_t *r
 	return count == 1;
 }
 
-/* The word before and behind the operations of @m, which follow those of the same queue. False:
- * one of them failed, or runs in another queue. */
+/* Return the word before and after the operations of @m, which follow those of the same queue.
+ * Return false if one of them failed, or uses another queue. */
 static bool word_at(const struct check *c, const struct message *m, uint64_t *ret_before,
 		    uint64_t *ret_behind)
 {
@@ -72,7 +73,7 @@ static bool is_last(const struct check *c, const struct message *m)
 	return true;
 }
 
-/* Look for a read of the 8 bytes at @piece of @side behind all of @m. */
+/* Look for a read of the 8 bytes at @piece of @side after all of @m. */
 static void word_is(struct check *c, const struct message *m, uint8_t side, uint8_t region,
 		    uint32_t offset, uint64_t word)
 {
@@ -80,61 +81,47 @@ static void word_is(struct check *c, const struct message *m, uint8_t side, uint
 	{
 		const struct piece *p = &step_of(c, e)->piece[0];
 
-		if (e->side != side || p->region != region || p->offset != offset || !m->last ||
-		    !before(c, m->last, e))
-			continue;
-		keeps(c, e, e->done.value[0] == word,
-		      "the word is %" PRIu64 " behind #%u, not %" PRIu64, e->done.value[0],
-		      m->step->id, word);
+		if (e->side == side && p->region == region && p->offset == offset && m->last &&
+		    before(c, m->last, e))
+			keeps(c, e, e->done.value[0] == word,
+			      "the word is %" PRIu64 " behind #%u, not %" PRIu64, e->done.value[0],
+			      m->step->id, word);
 	}
 }
 
 /* The argument is the operation that comes last. */
-static void atomic_word(struct check *c)
+RULE(atomic_word)
 {
-	FOR_EACH_MESSAGE(c, m)
-	{
-		uint64_t old, word;
+	uint64_t old, word;
 
-		if (m->step->operation == c->rule->argument && m->accepted && is_last(c, m) &&
-		    word_at(c, m, &old, &word))
-			word_is(c, m, !m->step->side, m->step->remote, m->step->remote_offset,
-				word);
-	}
+	if (s->operation == c->rule->argument && m->accepted && is_last(c, m) &&
+	    word_at(c, m, &old, &word))
+		word_is(c, m, !s->side, s->remote, s->remote_offset, word);
 }
 
-static void atomic_result(struct check *c)
+RULE(atomic_result)
 {
-	FOR_EACH_MESSAGE(c, m)
-	{
-		uint64_t old, word;
+	uint64_t old, word;
 
-		if (is_atomic(m) && m->accepted && m->step->pieces && word_at(c, m, &old, &word))
-			word_is(c, m, m->step->side, m->step->piece[0].region,
-				m->step->piece[0].offset, old);
-	}
+	if (is_atomic(m) && m->accepted && s->pieces && word_at(c, m, &old, &word))
+		word_is(c, m, s->side, s->piece[0].region, s->piece[0].offset, old);
 }
 
-static void invalidate_told(struct check *c)
+RULE(invalidate_told)
 {
-	FOR_EACH_MESSAGE(c, m)
-	{
-		uint32_t key = 0;
+	uint32_t key = 0;
 
-		if (!takes_receive(m) || !HAS(m->step, INVALIDATE) || !m->partner ||
-		    m->accepted != 1)
-			continue;
-		FOR_EACH_MESSAGE(c, bind)
-		if (bind->step->operation == OP_BIND && bind->step->side != m->step->side &&
-		    bind->step->mw == m->step->remote)
-			key = bind->posted->done.value[4];
-		if (!key)
-			continue;
+	if (!takes_receive(m) || !HAS(s, INVALIDATE) || !m->partner || m->accepted != 1)
+		return;
+	FOR_EACH_MESSAGE(c, bind)
+	if (bind->step->operation == OP_BIND && bind->step->side != s->side &&
+	    bind->step->mw == s->remote)
+		key = bind->posted->done.value[4];
+	if (key)
 		keeps(c, m->partner_wc,
-		      !(!(m->partner_wc->wc.flags & IBV_WC_WITH_INV) ||
-			m->partner_wc->wc.imm != be32toh(key)),
-		      "the receive of #%u does not name key 0x%x", m->step->id, key);
-	}
+		      m->partner_wc->wc.flags & IBV_WC_WITH_INV &&
+			      m->partner_wc->wc.imm == be32toh(key),
+		      "the receive of #%u does not name key 0x%x", s->id, key);
 }
 
 /* The datagram that @wc received, by its immediate. */
@@ -150,29 +137,21 @@ static const struct message *datagram_of(const struct check *c, const struct eve
 	return m;
 }
 
-static void datagram_source(struct check *c)
+RULE(datagram_source)
 {
-	FOR_EACH_WC(c, e)
-	{
-		const struct message *m = datagram_of(c, e);
-		const struct event *qp = m ? made(c, !e->side, 'q', m->step->object) : NULL;
+	const struct message *sent = datagram_of(c, e);
+	const struct event *qp = sent ? made(c, !e->side, 'q', sent->step->object) : NULL;
 
-		if (!qp)
-			continue;
+	if (qp)
 		keeps(c, e, e->wc.src_qp == qp->done.value[0],
-		      "#%u came from queue pair 0x%x, and src_qp is 0x%x", m->step->id,
+		      "#%u came from queue pair 0x%x, and src_qp is 0x%x", sent->step->id,
 		      (unsigned int)qp->done.value[0], e->wc.src_qp);
-	}
 }
 
-static void datagram_grh(struct check *c)
+RULE(datagram_grh)
 {
-	FOR_EACH_WC(c, e)
-	{
-		if (!datagram_of(c, e) || !c->trial->offers[0].ethernet)
-			continue;
+	if (datagram_of(c, e) && c->trial->offers[0].ethernet)
 		keeps(c, e, e->wc.flags & IBV_WC_GRH, "IBV_WC_GRH is not set");
-	}
 }
 
 /* Count the receives of @m. */
@@ -185,84 +164,52 @@ static unsigned int arrivals(const struct check *c, const struct message *m)
 	return count;
 }
 
-static void wrong_qkey(struct check *c)
+RULE(wrong_qkey)
 {
-	FOR_EACH_MESSAGE(c, m)
-	{
-		if (message_denied(c, m) != DENIED_QKEY || !m->successes)
-			continue;
+	if (message_denied(c, m) == DENIED_QKEY && m->successes)
 		keeps(c, m->first, !arrivals(c, m), "datagram #%u of another Q_Key was received",
-		      m->step->id);
-	}
+		      s->id);
 }
 
-static void datagram_too_long(struct check *c)
+RULE(datagram_too_long)
 {
-	FOR_EACH_MESSAGE(c, m)
-	{
-		if (message_denied(c, m) != DENIED_LENGTH)
-			continue;
+	if (message_denied(c, m) == DENIED_LENGTH)
 		keeps(c, m->first, !m->successes, "a datagram of %" PRIu64 " bytes was sent",
-		      step_length(m->step));
-	}
+		      step_length(s));
 }
 
-static void received_once(struct check *c)
+RULE(received_once)
 {
-	FOR_EACH_MESSAGE(c, m)
-	{
-		unsigned int count = arrivals(c, m);
+	unsigned int count = arrivals(c, m);
 
-		if (!count)
-			continue;
-		keeps(c, m->posted, count <= m->accepted,
-		      "#%u was sent %u times and received %u times", m->step->id, m->accepted,
-		      count);
-	}
+	if (count)
+		keeps(c, e, count <= m->accepted, "#%u was sent %u times and received %u times",
+		      s->id, m->accepted, count);
 }
 
-/* Whether the queue pair of the other side was in the group all the time, or at no time any more.
- */
-static bool in_group(const struct check *c, const struct message *m, bool *ret_left)
+/* At least one of several datagrams arrives, because each may be lost. The queue pair of the other
+ * side was in the group all the time. */
+RULE(group_delivers)
 {
-	const struct event *in = done_on(c, VERB_ATTACH, !m->step->side, 'q', m->step->object);
-	const struct event *out = done_on(c, VERB_DETACH, !m->step->side, 'q', m->step->object);
+	const struct event *in = done_on(c, VERB_ATTACH, !s->side, 'q', s->object);
+	const struct event *out = done_on(c, VERB_DETACH, !s->side, 'q', s->object);
 
-	*ret_left = out && before(c, out, m->posted);
-	return in && before(c, in, m->posted) && (!out || (m->last && before(c, m->last, out)));
+	if (!HAS(s, MCAST) || m->successes < 8 || !in || !before(c, in, e) ||
+	    (out && !before(c, m->last, out)))
+		return;
+	FOR_EACH_DONE(c, poll, VERB_POLL)
+	if (poll->side != s->side && step_of(c, poll)->thread == s->thread)
+		keeps(c, poll, arrivals(c, m), "none of %u datagrams of #%u came to the group",
+		      m->successes, s->id);
 }
 
-/* Of several datagrams one at least arrives: any may be lost. */
-static void group_delivers(struct check *c)
+RULE(group_left)
 {
-	FOR_EACH_MESSAGE(c, m)
-	{
-		bool left;
+	const struct event *out = done_on(c, VERB_DETACH, !s->side, 'q', s->object);
 
-		if (!HAS(m->step, MCAST) || m->successes < 8 || !in_group(c, m, &left))
-			continue;
-		FOR_EACH_DONE(c, e, VERB_POLL)
-		{
-			if (e->side == m->step->side || step_of(c, e)->thread != m->step->thread)
-				continue;
-			keeps(c, e, arrivals(c, m), "none of %u datagrams of #%u came to the group",
-			      m->successes, m->step->id);
-		}
-	}
-}
-
-static void group_left(struct check *c)
-{
-	FOR_EACH_MESSAGE(c, m)
-	{
-		bool left;
-
-		in_group(c, m, &left);
-		if (!HAS(m->step, MCAST) || !m->successes || !left)
-			continue;
+	if (HAS(s, MCAST) && m->successes && out && before(c, out, e))
 		keeps(c, m->first, !arrivals(c, m),
-		      "#%u came to a queue pair that had left the group", m->step->id);
-	}
+		      "#%u came to a queue pair that had left the group", s->id);
 }
 
 static unsigned int events_of(const struct check *c, const struct event *until,
@@ -276,92 +223,62 @@ static unsigned int events_of(const struct check *c, const struct event *until,
 	return count;
 }
 
-/* How many receives a shared queue was given before it was armed, and how many were taken before
- * @e. */
-static unsigned int receives_left(const struct check *c, const struct event *e)
+/* Count the receives of the shared queue of @e that are left. With @at_least, count only those that
+ * are left at @e in any order of events. The result may be negative. */
+static int receives_left(const struct check *c, const struct event *e, bool at_least)
 {
-	unsigned int posted = 0, taken = 0;
+	int left = 0;
 
 	FOR_EACH_MESSAGE(c, m)
-	if (m->step->kind == 's' && m->step->side == e->side &&
-	    m->step->object == step_of(c, e)->object)
-		posted += m->accepted;
-	FOR_EACH_WC(c, w)
 	{
-		const struct message *m = message_of_wc(c, w);
-
-		taken += m && m->step->kind == 's' && w->side == e->side &&
-			 m->step->object == step_of(c, e)->object;
+		if (m->step->kind != 's' || m->step->side != e->side ||
+		    m->step->object != step_of(c, e)->object)
+			continue;
+		if (!at_least || before(c, m->posted, e))
+			left += m->accepted;
+		if (!at_least || (m->last && !before(c, e, m->last)))
+			left -= m->completions;
 	}
-	return posted - taken;
+	return left;
 }
 
-/* The argument is whether the limit was reached. */
-static void limit_event(struct check *c)
+/* The argument is whether the limit was reached. Devices differ if too few receives are left when
+ * the limit is set. */
+RULE(limit_event)
 {
-	FOR_EACH_DONE(c, e, VERB_ASYNC)
-	{
-		const struct step *s = step_of(c, e), *limit;
-		const struct event *armed =
-			s->kind == 's' ? done_on(c, VERB_LIMIT, e->side, 's', s->object) : NULL;
-		unsigned int left, events;
+	const struct event *armed =
+		s->kind == 's' ? done_on(c, VERB_LIMIT, e->side, 's', s->object) : NULL;
+	int limit = armed ? step_of(c, armed)->n : 0, left = receives_left(c, e, false);
+	unsigned int events = events_of(c, e, IBV_EVENT_SRQ_LIMIT_REACHED, 's');
 
-		if (!armed || !before(c, armed, e))
-			continue;
-		limit = step_of(c, armed);
-		left = receives_left(c, e);
-		if ((left < limit->n) != c->rule->argument)
-			continue;
-		events = events_of(c, e, IBV_EVENT_SRQ_LIMIT_REACHED, 's');
+	if (armed && before(c, armed, e) && (left < limit) == c->rule->argument &&
+	    receives_left(c, armed, true) >= limit)
 		keeps(c, e, events == c->rule->argument,
-		      "%u receives are left of a limit of %u, and %u events came", left,
-		      (unsigned int)limit->n, events);
-	}
+		      "%d receives are left of a limit of %d, and %u events came", left, limit,
+		      events);
 }
 
-static void last_wqe(struct check *c)
+RULE(last_wqe)
 {
-	FOR_EACH_DONE(c, e, VERB_ASYNC)
-	{
-		const struct step *s = step_of(c, e);
-		const struct step *qp = s->kind == 'q' ? qp_step(c, e->side, s->object) : NULL;
-		const struct event *err =
-			qp ? done_on(c, VERB_MODIFY, e->side, 'q', s->object) : NULL;
-		unsigned int events;
+	const struct step *qp = s->kind == 'q' ? qp_step(c, e->side, s->object) : NULL;
+	const struct event *err = qp ? done_on(c, VERB_MODIFY, e->side, 'q', s->object) : NULL;
+	unsigned int events = events_of(c, e, IBV_EVENT_QP_LAST_WQE_REACHED, 'q');
 
-		if (!err || !HAS(step_of(c, err), ERR) || !before(c, err, e) ||
-		    !made(c, e->side, 's', qp->srq))
-			continue;
-		events = events_of(c, e, IBV_EVENT_QP_LAST_WQE_REACHED, 'q');
+	if (err && HAS(step_of(c, err), ERR) && before(c, err, e) && made(c, e->side, 's', qp->srq))
 		keeps(c, e, events == 1, "%u events tell that the last receive was taken", events);
-	}
 }
 
-static void query_matches(struct check *c)
+RULE(query_matches)
 {
-	FOR_EACH_DONE(c, e, VERB_QUERY)
-	{
-		const struct event *connected =
-			done_on(c, VERB_CONNECT, e->side, 'q', step_of(c, e)->object);
-		const struct step *qp = qp_step(c, e->side, step_of(c, e)->object);
-		unsigned int retries;
+	const struct event *connected = done_on(c, VERB_CONNECT, e->side, 'q', s->object);
+	const uint64_t *seen = e->done.value;
+	unsigned int retries;
 
-		if (e->done.error || !connected || !qp || HAS(qp, UD) || HAS(qp, UC) ||
-		    !before(c, connected, e) || e->done.value[0] == IBV_QPS_RESET)
-			continue;
-		retries = step_of(c, connected)->x ?: 7;
-		keeps(c, e, !(e->done.value[2] != e->done.value[3] || e->done.value[4] != retries),
-		      "dest_qp_num is 0x%x and retry_cnt %u; 0x%x and %u were set",
-		      (unsigned int)e->done.value[2], (unsigned int)e->done.value[4],
-		      (unsigned int)e->done.value[3], retries);
-	}
+	if (e->done.error || !connected || !qp_reliable(c, e->side, s->object) ||
+	    !before(c, connected, e) || seen[0] == IBV_QPS_RESET)
+		return;
+	retries = step_of(c, connected)->x ?: 7;
+	keeps(c, e, seen[2] == seen[3] && seen[4] == retries,
+	      "dest_qp_num is 0x%x and retry_cnt %u; 0x%x and %u were set", (unsigned int)seen[2],
+	      (unsigned int)seen[4], (unsigned int)seen[3], retries);
 }
-
-const struct judge rules_feature[] = {
-	{ 49, atomic_word, OP_FADD }, { 61, invalidate_told },	 { 63, atomic_result },
-	{ 64, atomic_word, OP_CAS },  { 65, datagram_source },	 { 66, datagram_grh },
-	{ 67, wrong_qkey },	      { 68, datagram_too_long }, { 69, received_once },
-	{ 70, group_delivers },	      { 71, group_left },	 { 72, limit_event, 1 },
-	{ 73, limit_event, 0 },	      { 74, last_wqe },		 { 78, query_matches },
-};
-const unsigned int rules_feature_count = ARRAY_SIZE(rules_feature);

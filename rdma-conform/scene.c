@@ -67,7 +67,7 @@ struct piece place(struct scene *s, uint8_t side, unsigned int which, uint32_t l
 {
 	struct piece piece = { .region = s->number * 2 + which, .length = length };
 
-	/* Any alignment; words of atomics ask for theirs. */
+	/* Any alignment, except for words of atomics, which have their own. */
 	piece.offset = ROUND_UP(s->used[side][which], 64) + 64 +
 		       (chance(s->maker, 30) ? pick(s->maker, 64) : 0);
 	s->used[side][which] = piece.offset + length;

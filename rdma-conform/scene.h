@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A program is made of scenes that play at the same time. A scene has objects and a thread of its
- * own on each side, and puts its steps into phases; a sync lies between two phases.
+ * A program is made of scenes that run at the same time. A scene has its own objects and its own
+ * thread on each side, and puts its steps into phases. A sync separates two phases.
  */
 #ifndef RDMA_CONFORM_SCENE_H
 #define RDMA_CONFORM_SCENE_H
@@ -10,7 +10,7 @@
 
 enum phase {
 	PHASE_MAKE,
-	PHASE_LINK, /* connecting; no sync behind it */
+	PHASE_LINK, /* connecting; no sync follows */
 	PHASE_CONNECT,
 	PHASE_ACT,
 	PHASE_AFTER,
@@ -33,8 +33,8 @@ struct maker {
 
 struct scene {
 	struct maker *maker;
-	uint8_t number; /* of thread and queue pair; of completion queues and regions times two */
-	uint32_t used[2][2]; /* bytes of each region */
+	uint8_t number;	     /* of thread and queue pair; regions and CQs: twice this */
+	uint32_t used[2][2]; /* used bytes of each region */
 	uint64_t qp_words;
 	unsigned int timeout, retries, rnr_retries;
 	unsigned int send_depth, recv_depth;
@@ -52,20 +52,20 @@ struct step *add_qp(struct scene *s, enum phase phase, uint8_t side, enum verb v
 struct step *add_cq(struct scene *s, enum phase phase, uint8_t side, enum verb verb);
 struct step *add_region(struct scene *s, enum phase phase, uint8_t side, enum verb verb,
 			unsigned int which);
-/* Memory that nothing else uses. */
+/* Allocate memory that no other request uses. */
 struct piece place(struct scene *s, uint8_t side, unsigned int which, uint32_t length);
 /* Add a fill or a look of @pieces. */
 void add_fill(struct scene *s, enum phase phase, uint8_t side, uint8_t id, uint8_t generation,
 	      const struct piece *pieces, unsigned int count);
 void add_look(struct scene *s, enum phase phase, uint8_t side, struct piece piece);
-/* A length that a message may have: often at the edges of what devices do differently. */
+/* Choose a length of a message, often near a limit at which devices behave differently. */
 uint32_t message_length(struct scene *s, uint32_t limit);
-/* Cut memory of @length into up to SGES pieces. Returns how many. */
+/* Cut memory of @length into up to SGES pieces. Return their number. */
 unsigned int shape(struct scene *s, uint8_t side, uint32_t length, struct piece *ret_pieces);
-/* Make regions, completion queue, queue pair, and connect. To be called last: the sizes are known
- * then. */
+/* Create regions, completion queue and queue pair, and connect. Call this last, when the sizes are
+ * known. */
 void scene_frame(struct scene *s);
-/* Let each side come to its end: ERR, drain, destroy. */
+/* End each side: ERR, drain, destroy. */
 void scene_end(struct scene *s);
 
 void scene_traffic(struct scene *s);
@@ -74,12 +74,12 @@ void scene_traffic(struct scene *s);
 struct written {
 	char name[64];
 	unsigned int weight;
-	char needs[16]; /* what the device has to offer, or empty */
+	char needs[16]; /* the feature that the device must support, or empty */
 };
 extern const char scenes_text[];
-/* Go from scene to scene, with @at = scenes_text at first. False behind the last. */
+/* Go to the next scene. @at is scenes_text at first. Return false after the last. */
 bool scene_next(const char **at, struct written *ret_written);
-/* False: the device does not offer what it needs. */
+/* Return false if the device lacks a feature that it needs. */
 bool scene_write(struct scene *s, const struct written *written);
 
 #endif

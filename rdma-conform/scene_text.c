@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Scenes of the file "scenes", which explains their language. Objects and messages have numbers of
- * the scene, and get those of the program. */
+ * the scene, which are replaced by those of the program. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,7 +51,7 @@ static void write_choice(struct writing *w, const char *text, const char *end)
 		w->variable[name - 'A'] = strtoull(w->line + begin, NULL, 10);
 }
 
-/* Copy a line of @text with its choices made. Returns what is behind it. */
+/* Copy a line of @text with its choices made. Return the rest of @text. */
 static const char *write_line(struct writing *w, const char *text)
 {
 	w->length = 0;
@@ -121,7 +121,7 @@ static void add_line(struct writing *w, char *line)
 	program_add(&w->scene->maker->phases[phase], step);
 }
 
-/* The line behind the heading "@kind @name:", or NULL. */
+/* Return the line after the heading "@kind @name:", or NULL. */
 static const char *lines_of(const char *kind, const char *name)
 {
 	char heading[80];
@@ -132,7 +132,7 @@ static const char *lines_of(const char *kind, const char *name)
 	return at ? strchr(at + 1, '\n') + 1 : NULL;
 }
 
-/* The step of a thread: "act a0 post" for "act a post", and twice for "act * post". */
+/* Add the step of a thread: "act a0 post" for "act a post", and twice for "act * post". */
 static void write_step(struct writing *w)
 {
 	char *side = strchr(w->line, ' ') + 1, copy[sizeof(w->line) + 2];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Traffic that nobody disturbs. */
+/* Traffic without disturbance. */
 #include <string.h>
 
 #include "rdma-conform/scene.h"
 #include "util/util.h"
 
-/* What each side waits for. */
+/* The completions that each side waits for. */
 struct count {
 	unsigned int completions[2];
 };
@@ -118,7 +118,7 @@ static void add_message(struct scene *s, uint8_t side, bool last, struct count *
 		aim(s, step, length);
 }
 
-/* Two writes to the same memory: the later one stays. */
+/* Two writes to the same memory: the later one wins. */
 static void add_overwrite(struct scene *s, uint8_t side, struct count *count)
 {
 	uint32_t length = 1 + message_length(s, 20000);

@@ -27,7 +27,7 @@ bool breaks(struct world *world, const struct program *program, const struct rul
 struct shrinking {
 	struct world *world;
 	const struct rule *rule;
-	unsigned int runs; /* without the rule broken before a step counts as needed */
+	unsigned int runs; /* runs in which the rule must hold before a step counts as needed */
 	int64_t end;
 	struct check check;
 	struct program trying;
@@ -59,7 +59,7 @@ static void leave_out(const struct program *from, unsigned int begin, unsigned i
 	to->count -= count;
 }
 
-/* All steps of a thread of both sides, which are a scene. */
+/* All steps of a thread on both sides, which are one scene. */
 static void drop_scenes(struct shrinking *s, struct program *program)
 {
 	for (unsigned int thread = 0; thread < THREADS; thread++) {
@@ -73,7 +73,7 @@ static void drop_scenes(struct shrinking *s, struct program *program)
 	}
 }
 
-/* Halves first, single steps last; again as long as something goes. */
+/* Try halves first and single steps last. Repeat as long as a step can be removed. */
 static void drop_steps(struct shrinking *s, struct program *program)
 {
 	for (unsigned int size = program->count / 2; size; size = size == 1 ? 0 : (size + 1) / 2) {
@@ -96,7 +96,7 @@ static void drop_steps(struct shrinking *s, struct program *program)
 	}
 }
 
-/* Fewer words and repetitions say more about the cause. */
+/* Fewer words and repetitions make the cause clearer. */
 static void simplify_steps(struct shrinking *s, struct program *program)
 {
 	for (unsigned int i = 0; i < program->count && now() < s->end; i++) {

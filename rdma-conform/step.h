@@ -20,21 +20,27 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define OBJECTS	  16 /* of a kind, on a side */
+#define OBJECTS	  16 /* of a kind on a side */
 #define THREADS	  4  /* of a side */
 #define SGES	  4
 #define STEPS	  512
 #define NO_OBJECT 255
 
 /* clang-format off */
-/* X(name in the code, name in the text); step_NAME() takes the step. */
+/* X(name in the code, name in the text, effect on its object, letters of the object). The agent
+ * holds the object while step_NAME() takes the step. */
 #define VERBS(X) \
-	X(REGION, region) X(REREG, rereg) X(FILL, fill) X(LOOK, look) X(SET, set) X(PEEK, peek) \
-	X(CQ, cq) X(RESIZE, resize) X(SRQ, srq) X(LIMIT, limit) X(MW, mw) X(PD, pd) X(QP, qp) \
-	X(CONNECT, connect) X(MODIFY, modify) X(ACCESS, access) X(QUERY, query) X(POST, post) \
-	X(RECV, recv) X(POLL, poll) X(DRAIN, drain) X(ARM, arm) X(EVENT, event) X(ASYNC, async) \
-	X(DESTROY, destroy) X(ATTACH, attach) X(DETACH, detach) X(WATCH, watch) X(PAUSE, pause) \
-	X(SYNC, sync) X(FORK, fork) X(STOP, stop) X(KILL, kill) X(TRY, try)
+	X(REGION, region, MAKE, "r") X(REREG, rereg, USE, "r") X(FILL, fill, NONE, "") \
+	X(LOOK, look, NONE, "") X(SET, set, NONE, "") X(PEEK, peek, NONE, "") \
+	X(CQ, cq, MAKE, "c") X(RESIZE, resize, USE, "c") X(SRQ, srq, MAKE, "s") \
+	X(LIMIT, limit, USE, "s") X(MW, mw, MAKE, "w") X(PD, pd, MAKE, "p") X(QP, qp, MAKE, "q") \
+	X(CONNECT, connect, USE, "q") X(MODIFY, modify, USE, "q") X(ACCESS, access, USE, "q") \
+	X(QUERY, query, USE, "q") X(POST, post, USE, "q") X(RECV, recv, USE, "qs") \
+	X(POLL, poll, USE, "c") X(DRAIN, drain, USE, "c") X(ARM, arm, USE, "c") \
+	X(EVENT, event, USE, "c") X(ASYNC, async, USE, "qs") X(DESTROY, destroy, END, "cpqrsw") \
+	X(ATTACH, attach, USE, "q") X(DETACH, detach, USE, "q") X(WATCH, watch, NONE, "") \
+	X(PAUSE, pause, NONE, "") X(SYNC, sync, NONE, "") X(FORK, fork, NONE, "") \
+	X(STOP, stop, NONE, "") X(KILL, kill, NONE, "") X(TRY, try, NONE, "")
 
 #define OPERATIONS(X) \
 	X(SEND, send) X(WRITE, write) X(READ, read) X(FADD, fadd) X(CAS, cas) X(BIND, bind) \
@@ -51,7 +57,7 @@
 	X(BAD_RKEY, badrkey) X(BAD_QKEY, badqkey) X(RC, rc) X(UC, uc) X(UD, ud) \
 	X(RESET, reset) X(INIT, init) X(RTR, rtr) X(RTS, rts) X(ERR, err) X(CLOSED, closed)
 
-/* What a step "try" does without the other side; probe.c has them. */
+/* The probes of a step "try", which need no other side; probe.c has them. */
 #define PROBES(X) \
 	X(CQ_LIMIT, cqlimit) X(QP_LIMIT, qplimit) X(SRQ_LIMIT, srqlimit) X(NO_WRITE, nowrite) \
 	X(GID_INDEX, gidindex) X(PD_BUSY, pdbusy) X(SRQ_BUSY, srqbusy) X(MCAST_GID, mcastgid) \
@@ -59,7 +65,7 @@
 	X(CM_DATA, cmdata) X(CM_REJECT, cmreject) X(CM_LEAVE, cmleave) X(CANCEL, cancel)
 /* clang-format on */
 
-#define AS_VERB(name, text)	 VERB_##name,
+#define AS_VERB(name, ...)	 VERB_##name,
 #define AS_OPERATION(name, text) OP_##name,
 #define AS_WORD(name, text)	 WORD_##name,
 #define AS_PROBE(name, text)	 PROBE_##name,
@@ -86,9 +92,9 @@ struct piece {
 struct step {
 	uint8_t side, thread;
 	uint8_t verb, operation;
-	char kind; /* of the object, the letter */
+	char kind; /* letter of the object */
 	uint8_t object;
-	uint8_t cq, cq2, srq, mw, pd; /* others, or NO_OBJECT */
+	uint8_t cq, cq2, srq, mw, pd; /* further objects, or NO_OBJECT */
 	uint8_t id, generation;
 	uint8_t pieces;
 	struct piece piece[SGES];
@@ -102,7 +108,7 @@ struct step {
 
 struct program {
 	uint64_t seed;
-	uint16_t number; /* in the tags */
+	uint16_t number; /* the number in the tags */
 	unsigned int count;
 	struct step step[STEPS];
 };
@@ -112,13 +118,13 @@ extern const char *const verb_names[VERB_COUNT], *const probe_names[PROBE_COUNT]
 /* A step without objects. */
 struct step step_make(uint8_t side, uint8_t thread, enum verb verb);
 void step_print(FILE *to, const struct step *step);
-/* @line is cut into pieces. Returns NULL, or what is wrong. */
+/* @line is cut into pieces. Return NULL, or the error. */
 const char *step_parse(char *line, struct step *ret_step);
 void program_print(FILE *to, const struct program *program);
-/* Returns NULL, or what is wrong in which line. @text is cut into pieces. */
+/* Return NULL, or the error with its line. @text is cut into pieces. */
 const char *program_parse(char *text, struct program *ret_program);
 struct step *program_add(struct program *program, struct step step);
-/* Bytes of all pieces. */
+/* Number of bytes of all pieces. */
 uint64_t step_length(const struct step *step);
 
 #endif

@@ -10,7 +10,7 @@
 #define PROGRAM_MASK	 0xfff
 #define GENERATION_MASK	 0xf
 
-/* Eight bits that foreign bytes have by chance once in 256 words only. */
+/* Eight bits. Foreign bytes match them by chance once in 256 words. */
 static uint64_t check(uint64_t word)
 {
 	word *= 0x9e3779b97f4a7c15u;

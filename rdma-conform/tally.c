@@ -24,14 +24,14 @@ static void done_add(struct tally *t, const struct step *step, const struct even
 		t->requests++;
 		t->accepted += e->done.value[0] > 0;
 	}
-	/* What a step "try" finds is its answer, an error too. */
+	/* The result of a step "try" is its answer, even if it is an error. */
 	if (e->done.error && step->verb != VERB_TRY)
 		refusal_add(t, step->verb, e->done.error);
 	else
 		t->taken++;
 }
 
-/* Steps that touch memory or wait do not ask the device. */
+/* Steps that access memory or wait do not call the device. */
 static bool asks_device(const struct step *step)
 {
 	const uint64_t others = 1ull << VERB_FILL | 1ull << VERB_LOOK | 1ull << VERB_SET |

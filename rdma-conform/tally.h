@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* How many steps that ask the device were taken, and why the others were not. */
+/* Count the steps that call the device and were taken, and the causes of the others. */
 #ifndef RDMA_CONFORM_TALLY_H
 #define RDMA_CONFORM_TALLY_H
 
@@ -15,15 +15,15 @@ struct refusal {
 
 struct tally {
 	uint64_t taken, left_out, refused;
-	uint64_t unlisted; /* refused, for which @refusals has no room */
+	uint64_t unlisted;	     /* refusals that do not fit into @refusals */
 	uint64_t requests, accepted; /* posts to send queues */
 	uint64_t skips[SKIP_COUNT];
-	struct refusal refusals[REFUSALS]; /* up to the first with no times */
+	struct refusal refusals[REFUSALS]; /* ends with the first whose times are 0 */
 };
 
 /* Count the steps of @trial. */
 void tally_add(struct tally *tally, const struct trial *trial);
-/* Why so few steps were taken that the rules prove nothing, or NULL. */
+/* Return why the run proves nothing because too few steps were taken, or NULL. */
 const char *tally_doubt(const struct tally *tally);
 
 #endif

@@ -7,7 +7,7 @@
 #include "rdma-conform/agent.h"
 #include "rdma-conform/wire.h"
 
-/* No frame is longer: what claims to be comes from somebody else. */
+/* No frame is longer. A longer one comes from another program. */
 #define FRAME_MAX (256u << 20)
 
 int wire_write(int fd, const void *data, size_t length)

@@ -6,11 +6,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* These return 0 or a negative errno. @limit: ns; the wait ends with -ETIMEDOUT. */
+/* The functions return 0 or a negative errno. @limit: ns; the wait ends with -ETIMEDOUT. */
 int wire_write(int fd, const void *data, size_t length);
 int wire_read(int fd, void *data, size_t length, int64_t limit);
 int wire_frame_write(int fd, const void *data, uint32_t length);
-/* Allocate @ret_data, with a zero behind it. */
+/* Allocate @ret_data, with a zero byte at the end. */
 int wire_frame_read(int fd, void **ret_data, uint32_t *ret_length, int64_t limit);
 
 #endif

@@ -36,7 +36,7 @@ static int events_send(const struct agent *agent, int control)
 	return r;
 }
 
-/* What an agent's process does: take programs until the controller goes. */
+/* Run the process of an agent: take programs until the controller has gone. */
 static void agent_serve(struct agent *agent, int control)
 {
 	static _Thread_local struct program program;
@@ -102,7 +102,7 @@ static pid_t agent_fork(const struct world_options *options, uint8_t side, int c
 	_exit(0);
 }
 
-/* Both sides as threads of one process. */
+/* Run both sides as threads of one process. */
 static pid_t agents_fork_together(const struct world_options *options, const int *control,
 				  const int *peer)
 {
@@ -177,8 +177,8 @@ static int start_local(struct world *world)
 		for (unsigned int i = 0; i < 2; i++) {
 			pid_t child = fork();
 
-			/* Each has its own end alone, so that the death of one is the end of its
-			 * connections. */
+			/* Each has only its own end, so that the connections of an agent close when
+			 * it dies. */
 			if (!child) {
 				struct agent_start start = { world->options, i, far[i], peer[i] };
 
@@ -266,7 +266,7 @@ static int program_send(struct world *world, const struct program *program)
 	return r;
 }
 
-/* A side that does not answer is dead or hangs; either way it is of no more use. */
+/* A side that does not answer is dead or hangs. In both cases it cannot be used any more. */
 static void note_end(struct world *world, unsigned int side, int r, struct trial *trial)
 {
 	int status = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The two agents as processes, and a program run by both. */
+/* The two agents as processes, and the function that runs a program on both. */
 #ifndef RDMA_CONFORM_WORLD_H
 #define RDMA_CONFORM_WORLD_H
 
@@ -10,9 +10,9 @@
 
 struct world_options {
 	struct agent_options agent;
-	const char *peer; /* host of the other side, or NULL: this one */
-	const char *port; /* of TCP */
-	int user;	  /* of side b's process, or -1 */
+	const char *peer; /* host of the other side, or NULL for this host */
+	const char *port; /* TCP port */
+	int user;	  /* user of side b's process, or -1 */
 	bool one_process;
 };
 
@@ -26,12 +26,12 @@ struct world {
 	unsigned int restarts;
 };
 
-/* Start the agents. Returns 0 or a negative errno. */
+/* Start the agents. Return 0 or a negative errno. */
 int world_start(struct world *world, const struct world_options *options);
 void world_stop(struct world *world);
-/* Run @program; ret_trial is valid until the next call. Agents that died are started again. */
+/* Run @program. *@ret_trial is valid until the next call. Agents that died are started again. */
 int world_run(struct world *world, const struct program *program, struct trial *ret_trial);
-/* Be side b for controllers of other hosts, for ever. */
+/* Be side b for controllers on other hosts. This does not return. */
 int world_serve(const struct world_options *options);
 
 #endif
