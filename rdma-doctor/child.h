@@ -16,4 +16,7 @@ typedef void (*child_job_fn)(const void *arg, void *result);
  */
 int child_run(child_job_fn job, const void *arg, void *result, size_t size, int *ret_signal);
 
+/* A signal handler: pass the signal to the process of child_run(). */
+void child_interrupt(int signal);
+
 #endif

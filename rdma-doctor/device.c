@@ -13,10 +13,16 @@ static int is_visible(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-/* All modules that use ib_uverbs are drivers, except one. */
+static int is_kernel_device(const struct dirent *entry)
+{
+	return is_visible(entry) && !sysfs_is_played(entry->d_name);
+}
+
+/* All modules that use ib_uverbs are drivers, except the CM's and the library of two drivers. */
 static int is_driver(const struct dirent *entry)
 {
-	return is_visible(entry) && strcmp(entry->d_name, "rdma_ucm");
+	return is_visible(entry) && strcmp(entry->d_name, "rdma_ucm") &&
+	       strcmp(entry->d_name, "rdmavt");
 }
 
 /* Join the names in a sysfs folder for a sentence. Return: their number. */
@@ -43,7 +49,7 @@ static void device_not_found(const struct doctor *d, struct finding *f)
 	struct text names = {};
 	char interface[PATH_MAX];
 
-	if (names_join("class/infiniband", is_visible, &names))
+	if (names_join("class/infiniband", is_kernel_device, &names))
 		finding_fail(f, "%s is not one of the kernel's devices: %s", d->wanted,
 			     names.chars);
 	else
@@ -112,8 +118,8 @@ static void device_none(const struct doctor *d, struct finding *f)
 		fix_unbound(d, function, f);
 		return;
 	}
-	if (!loaded && uroce_serves(d))
-		finding_unneeded(f, "; uroce, the device in user space, serves without one");
+	if (!loaded)
+		uroce_instead(d, f);
 	fix_none(d, loaded, f);
 }
 

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "rdma-doctor/doctor.h"
+#include "rdma-doctor/watch.h"
 #include "util/sysfs.h"
 
 int device_read(const struct doctor_device *dev, const char *path, char *buf, size_t size)
@@ -30,17 +30,15 @@ bool device_name_usable(const char *name)
 	return true;
 }
 
-/* Return whether @wanted is the name of the device, its PCI address, its network interface or its
- * uverbs device. */
-static bool device_is_called(const struct verbs_device *verbs, const char *name, const char *wanted)
+bool device_is_called(const char *name, const char *uverbs, const char *wanted)
 {
 	struct doctor_device dev = {};
 	char path[PATH_MAX], target[PATH_MAX];
 	ssize_t n;
 
-	if (!strcmp(name, wanted) || (verbs && !strcmp(verbs->device.dev_name, wanted)))
+	if (!strcmp(name, wanted) || !strcmp(uverbs, wanted))
 		return true;
-	strcpy(dev.name, name);
+	snprintf(dev.name, sizeof(dev.name), "%s", name);
 	if (device_read(&dev, "parent", target, sizeof(target)) > 0 && !strcmp(target, wanted))
 		return true;
 	snprintf(path, sizeof(path), "class/infiniband/%s/device/net/%s", name, wanted);
@@ -66,7 +64,7 @@ static struct doctor_device *device_add(struct doctor *d, const struct verbs_dev
 			return &d->devices[i];
 	if (d->count == DOCTOR_DEVICES_MAX || !device_name_usable(name))
 		return NULL;
-	if (d->wanted && !device_is_called(verbs, name, d->wanted))
+	if (d->wanted && !device_is_called(name, verbs ? verbs->device.dev_name : "", d->wanted))
 		return NULL;
 	dev = &d->devices[d->count++];
 	*dev = (struct doctor_device){};
@@ -83,7 +81,8 @@ static void devices_find_sysfs(struct doctor *d)
 	snprintf(path, sizeof(path), "%s/class/infiniband", sysfs_root());
 	n = scandir(path, &entries, NULL, versionsort);
 	for (int i = 0; i < n; i++) {
-		device_add(d, NULL, entries[i]->d_name);
+		if (!sysfs_is_played(entries[i]->d_name))
+			device_add(d, NULL, entries[i]->d_name);
 		free(entries[i]);
 	}
 	if (n >= 0)
@@ -114,7 +113,7 @@ static void devices_find_verbs(struct doctor *d)
 
 void devices_find(struct doctor *d)
 {
-	if (!sysfs_exists("class/infiniband") && sysfs_exists("class"))
+	if (!sysfs_has_class("class/infiniband") && sysfs_exists("class"))
 		return;
 	devices_find_sysfs(d);
 	devices_find_verbs(d);
@@ -132,9 +131,12 @@ bool devices_wanted_is_userspace(const struct doctor *d)
 
 struct doctor_device *devices_find_named(struct doctor *d, const char *name)
 {
-	for (unsigned int i = 0; i < d->count; i++)
-		if (device_is_called(d->devices[i].verbs, d->devices[i].name, name))
+	for (unsigned int i = 0; i < d->count; i++) {
+		const struct verbs_device *verbs = d->devices[i].verbs;
+
+		if (device_is_called(d->devices[i].name, verbs ? verbs->device.dev_name : "", name))
 			return &d->devices[i];
+	}
 	return NULL;
 }
 
@@ -144,4 +146,9 @@ void devices_drop(struct doctor *d)
 	d->count = 0;
 	free(d->userspace);
 	d->userspace = NULL;
+	free(d->transfer);
+	d->transfer = NULL;
+	watch_drop(d);
+	free(d->peer);
+	d->peer = NULL;
 }

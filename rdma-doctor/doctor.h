@@ -16,6 +16,15 @@
  *   child.c        a process that may crash   hardware.c adapters on the PCI bus
  *   limit.c        limits of the rdma cgroup  describe.c a device in the JSON report
  *   ending.c       causes of a process's end
+ *   transfer.c     the rungs of --transfer    loopback.c two queue pairs of a device
+ *   loopback_parts.c  the transfers between them
+ *   watch.c        the rungs of --watch       counter.c  the meaning of counters
+ *   sample.c       values of counters         netdev.c   counters of interfaces
+ *   clock.c        the monotonic clock
+ *   peer.c         the rungs of --peer        peer_side.c  device and flows of one side
+ *   peer_client.c  --peer                     peer_server.c  --serve
+ *   pcie.c, numa.c, power.c  the rungs of --speed
+ *   peer_message.c the messages between them
  *   paths.c, log.c replace files of the library that discovery uses
  */
 #ifndef RDMA_DOCTOR_DOCTOR_H
@@ -26,9 +35,9 @@
 
 enum finding_state {
 	FINDING_OK,
-	FINDING_NOTE,	  /* works, but is worth knowing */
-	FINDING_UNSEEN,	  /* could not be checked: the text tells the reason */
-	FINDING_UNNEEDED, /* does not matter here: the text tells the reason */
+	FINDING_NOTE,	  /* works, but has a limitation */
+	FINDING_UNSEEN,	  /* could not be checked: the text has the reason */
+	FINDING_UNNEEDED, /* does not matter here: the text has the reason */
 	FINDING_FAILED,
 };
 
@@ -47,11 +56,11 @@ void finding_fix(struct finding *f, const char *fmt, ...) _printf_(2, 3);
 #define finding_unneeded(f, ...) finding_set(f, FINDING_UNNEEDED, __VA_ARGS__)
 #define finding_fail(f, ...)	 finding_set(f, FINDING_FAILED, __VA_ARGS__)
 
-/* Replace everything but printable ASCII by '?'. */
-void text_make_printable(char *text);
-
 struct rung;
 struct doctor_userspace;
+struct transfer;
+struct watch;
+struct peer;
 
 struct doctor_device {
 	char name[IBV_SYSFS_NAME_MAX];
@@ -77,7 +86,11 @@ struct doctor {
 	const char *wanted; /* only this device; NULL: all */
 	const char *pid;    /* process whose limits are checked: "self" or a number */
 	bool strict;	    /* a note is a failure */
-	bool all;	    /* also show rungs that do not matter here */
+	bool transfer_wanted;	    /* send data through a device */
+	bool speed_wanted;	    /* check what makes a working host slow */
+	const char *peer_host;	    /* send data to rdma-doctor --serve there; NULL: none */
+	unsigned int watch_seconds; /* how long to watch counters; 0: not at all */
+	bool all;		    /* also show rungs that do not matter here */
 
 	unsigned int required_number; /* number of kernel devices; 0: any */
 	const char *required[DOCTOR_DEVICES_MAX];
@@ -89,6 +102,9 @@ struct doctor {
 	bool lost;			    /* an adapter has no device, but others have */
 	bool userspace_wanted;		    /* @wanted is a device of uroce */
 	struct doctor_userspace *userspace; /* tried devices; NULL: none */
+	struct transfer *transfer;	    /* its result; NULL: none */
+	struct peer *peer;		    /* result of --peer; NULL: none */
+	struct watch *watch;		    /* counters that are watched; NULL: none */
 	struct rdma_system system;
 };
 
@@ -96,6 +112,7 @@ struct rung {
 	const char *name;
 	int exit_code;	   /* of the program if this is the first failed rung */
 	const char *about; /* subject of the check */
+	bool speed;	   /* with --speed, a note is a failure */
 	/* Exactly one is set: a check of the host, or of one device. */
 	void (*check)(struct doctor *d, struct finding *f);
 	void (*check_device)(struct doctor *d, struct doctor_device *dev, struct finding *f);
@@ -125,6 +142,9 @@ void devices_drop(struct doctor *d);
 /* Return whether the wanted device belongs to uroce, so that the kernel cannot have it. */
 bool devices_wanted_is_userspace(const struct doctor *d);
 bool device_name_is_userspace(const char *name);
+/* Return whether @wanted is the name of the device, its PCI address, its network interface or its
+ * uverbs device. @uverbs: "" if it has none */
+bool device_is_called(const char *name, const char *uverbs, const char *wanted);
 /* Find an examined device by any of its names, or return NULL. */
 struct doctor_device *devices_find_named(struct doctor *d, const char *name);
 /* Return whether the name may be part of a path and of a line. */
@@ -145,6 +165,10 @@ const char *log_content(const char *line);
 int host_read(const struct doctor *d, const char *path, char *buf, size_t size);
 bool host_exists(const struct doctor *d, const char *path);
 bool sysfs_exists(const char *path);
+/* Return whether the kernel has the class, and not only uroce-run, which makes files of its own. */
+bool sysfs_has_class(const char *path);
+/* Return whether uroce-run made the files of the device. */
+bool sysfs_is_played(const char *device);
 /* Return the last component of the target of a sysfs link; "" if there is no such link. */
 void sysfs_link(const char *path, char *ret_name, size_t size);
 /* Return whether this process or its unit has a /dev of its own instead of that of the host. */
@@ -176,6 +200,8 @@ bool system_library_is_ours(const char **ret_path);
 
 /* uroce.c: return whether the user-space device is enabled and its provider is installed. */
 bool uroce_serves(const struct doctor *d);
+/* Take back a failure of the kernel if uroce serves instead, or if the user asks for it. */
+void uroce_instead(const struct doctor *d, struct finding *f);
 
 /* The checks, each in the file of its noun. */
 void kernel_check(struct doctor *d, struct finding *f);
@@ -194,5 +220,30 @@ void rdma_cm_check(struct doctor *d, struct finding *f);
 void uroce_check(struct doctor *d, struct finding *f);
 void verbs_check(struct doctor *d, struct doctor_device *dev, struct finding *f);
 void require_check(struct doctor *d, struct finding *f);
+void rc_check(struct doctor *d, struct finding *f);
+void ud_check(struct doctor *d, struct finding *f);
+void latency_check(struct doctor *d, struct finding *f);
+void rate_check(struct doctor *d, struct finding *f);
+void links_check(struct doctor *d, struct finding *f);
+void drops_check(struct doctor *d, struct finding *f);
+void losses_check(struct doctor *d, struct finding *f);
+void receivers_check(struct doctor *d, struct finding *f);
+void refusals_check(struct doctor *d, struct finding *f);
+void congestion_check(struct doctor *d, struct finding *f);
+void peer_check(struct doctor *d, struct finding *f);
+void pair_check(struct doctor *d, struct finding *f);
+void path_check(struct doctor *d, struct finding *f);
+void path_mtu_check(struct doctor *d, struct finding *f);
+void dscp_check(struct doctor *d, struct finding *f);
+void slow_check(struct doctor *d, struct finding *f);
+void loss_check(struct doctor *d, struct finding *f);
+void ecn_check(struct doctor *d, struct finding *f);
+void pcie_check(struct doctor *d, struct doctor_device *dev, struct finding *f);
+void ordering_check(struct doctor *d, struct doctor_device *dev, struct finding *f);
+void numa_check(struct doctor *d, struct doctor_device *dev, struct finding *f);
+void irq_check(struct doctor *d, struct doctor_device *dev, struct finding *f);
+void iommu_check(struct doctor *d, struct doctor_device *dev, struct finding *f);
+void power_check(struct doctor *d, struct finding *f);
+void hugepages_check(struct doctor *d, struct finding *f);
 
 #endif

@@ -10,6 +10,8 @@ void ending_say(int signal, struct text *text)
 		text_add(text, "a seccomp filter killed it");
 	else if (signal == SIGKILL)
 		text_add(text, "it was killed, perhaps for lack of memory");
+	else if (signal == SIGXFSZ)
+		text_add(text, "the limit of the size of files ended it");
 	else if (signal)
 		text_add(text, "it crashed (%s): the provider or the library is broken",
 			 strsignal(signal));
@@ -25,5 +27,9 @@ bool ending_fix(int signal, struct finding *f)
 			       "profile of a container");
 	else if (signal == SIGKILL)
 		finding_fix(f, "see the kernel log (dmesg), and the memory limit of the cgroup");
-	return signal == SIGSYS || signal == SIGKILL;
+	else if (signal == SIGXFSZ)
+		finding_fix(f, "raise the limit: ulimit -f unlimited, LimitFSIZE= of a unit");
+	else
+		return false;
+	return true;
 }

@@ -4,13 +4,6 @@
 
 #include "rdma-doctor/doctor.h"
 
-void text_make_printable(char *text)
-{
-	for (; *text; text++)
-		if (*text < ' ' || *text > '~')
-			*text = '?';
-}
-
 static void words_add(struct text *text, const char *fmt, va_list args)
 {
 	char words[sizeof(text->chars)];

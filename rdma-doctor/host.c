@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Files of the examined machine, and the environment of the process: container, unit or login. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "rdma-doctor/doctor.h"
 #include "util/file.h"
@@ -33,6 +35,41 @@ bool sysfs_exists(const char *path)
 
 	return snprintf(full, sizeof(full), "%s/%s", sysfs_root(), path) < sizeof(full) &&
 	       !access(full, F_OK);
+}
+
+/* Devices of sysfs are links, those of uroce-run are folders. */
+bool sysfs_is_played(const char *device)
+{
+	char full[PATH_MAX];
+	struct stat st;
+
+	return device_name_is_userspace(device) &&
+	       snprintf(full, sizeof(full), "%s/class/infiniband/%s", sysfs_root(), device) <
+		       (int)sizeof(full) &&
+	       !lstat(full, &st) && S_ISDIR(st.st_mode);
+}
+
+static bool uroce_run_is_here(void)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	bool here = false;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "%s/class/infiniband", sysfs_root());
+	dir = opendir(path);
+	while (dir && !here && (entry = readdir(dir)))
+		here = sysfs_is_played(entry->d_name);
+	if (dir)
+		closedir(dir);
+	return here;
+}
+
+/* uroce-run makes all files but the version. */
+bool sysfs_has_class(const char *path)
+{
+	return sysfs_exists(path) &&
+	       (!uroce_run_is_here() || sysfs_exists("class/infiniband_verbs/abi_version"));
 }
 
 void sysfs_link(const char *path, char *ret_name, size_t size)

@@ -57,7 +57,8 @@ static void fix_missing(const struct doctor *d, const char *module, struct findi
 	finding_fix(f, "modprobe -a %s %s", module, driver);
 }
 
-static void kernel_missing(const struct doctor *d, const char *module, const char *class,
+/* @path: of the class that the module makes in sysfs */
+static void kernel_missing(const struct doctor *d, const char *module, const char *path,
 			   struct finding *f)
 {
 	char function[NAME_MAX + 1];
@@ -68,16 +69,20 @@ static void kernel_missing(const struct doctor *d, const char *module, const cha
 		finding_unneeded(f, "%s is a device in user space", d->wanted);
 		return;
 	}
-	finding_fail(f, "the kernel module %s is not loaded: %s/class/%s does not exist", module,
-		     sysfs_root(), class);
+	if (sysfs_exists(path))
+		finding_fail(f, "the kernel module %s is not loaded: %s/%s is that of uroce-run",
+			     module, sysfs_root(), path);
+	else
+		finding_fail(f, "the kernel module %s is not loaded: %s/%s does not exist", module,
+			     sysfs_root(), path);
 	fix_missing(d, module, f);
 	if (hardware_find_unbound(function, sizeof(function))) {
 		finding_fail(f, "; the RDMA function %s has no driver", function);
 	} else if (lost) {
 		finding_fail(f, "; ");
 		hardware_describe(&adapter, lost, f, FINDING_FAILED);
-	} else if (uroce_serves(d)) {
-		finding_unneeded(f, "; uroce, the device in user space, serves without it");
+	} else {
+		uroce_instead(d, f);
 	}
 }
 
@@ -89,16 +94,15 @@ void kernel_check(struct doctor *d, struct finding *f)
 		finding_fail(f, "%s is not there: sysfs is not mounted, or a sandbox hides it",
 			     sysfs_root());
 		finding_fix(f, "mount -t sysfs sysfs %s", sysfs_root());
-		if (uroce_serves(d))
-			finding_unneeded(f, "; uroce, the device in user space, serves without it");
+		uroce_instead(d, f);
 		return;
 	}
-	if (!sysfs_exists("class/infiniband")) {
-		kernel_missing(d, "ib_core", "infiniband", f);
+	if (!sysfs_has_class("class/infiniband")) {
+		kernel_missing(d, "ib_core", "class/infiniband", f);
 		return;
 	}
-	if (!sysfs_exists("class/infiniband_verbs")) {
-		kernel_missing(d, "ib_uverbs", "infiniband_verbs", f);
+	if (!sysfs_has_class("class/infiniband_verbs")) {
+		kernel_missing(d, "ib_uverbs", "class/infiniband_verbs", f);
 		return;
 	}
 	host_release(d, release, sizeof(release));

@@ -79,7 +79,7 @@ static void devices_check(struct doctor *d, const struct rung *rung, struct find
 static void subsystem_ask(struct doctor *d)
 {
 	d->system = (struct rdma_system){ .error = -ENOSYS };
-	if (d->live && (sysfs_exists("class/infiniband") || !sysfs_exists("class")))
+	if (d->live && (sysfs_has_class("class/infiniband") || !sysfs_exists("class")))
 		system_ask(&d->system);
 }
 
@@ -98,7 +98,7 @@ void ladder_climb(struct doctor *d, struct finding *findings)
 			rungs[i].check(d, &findings[i]);
 		else
 			devices_check(d, &rungs[i], &findings[i]);
-		if (d->strict && findings[i].state == FINDING_NOTE)
+		if ((d->strict || rungs[i].speed) && findings[i].state == FINDING_NOTE)
 			findings[i].state = FINDING_FAILED;
 		log_take();
 	}

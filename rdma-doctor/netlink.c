@@ -38,4 +38,6 @@ void netlink_check(struct doctor *d, struct finding *f)
 		"RDMA netlink does not answer: %s; the library cannot learn the drivers of devices",
 		strerror(-d->system.error));
 	finding_fix(f, "%s", netlink_fix(d->system.error));
+	if (!d->count && !sysfs_exists("class"))
+		uroce_instead(d, f);
 }

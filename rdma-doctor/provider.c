@@ -25,6 +25,12 @@ static void provider_unknown(const struct doctor_device *dev, const char *said, 
 {
 	if (*said)
 		finding_fail(f, "%s", said);
+	if (strstr(said, "couldn't read config file")) {
+		finding_fix(f, "make the file readable for everyone (chmod 0644)");
+		return;
+	}
+	if (*said)
+		finding_fail(f, "; no other driver file matches the device");
 	else
 		finding_fail(f, "no driver file in %s matches it (kernel driver id %u)",
 			     disc_paths()->config, dev->verbs->driver_id);
@@ -36,6 +42,11 @@ static void provider_unknown(const struct doctor_device *dev, const char *said, 
 static void provider_refused(const char *said, struct finding *f)
 {
 	finding_fail(f, "%s", *said ? said : "its provider cannot be loaded");
+	/* A symbol is missing in a library of another release. Any other file is no library. */
+	if (strstr(said, "reinstall") && !strstr(said, "undefined symbol")) {
+		finding_fix(f, "reinstall the package of the provider");
+		return;
+	}
 	finding_fix(f,
 		    "install libibverbs and its providers from one release; do not mix the host's "
 		    "with those of an image");

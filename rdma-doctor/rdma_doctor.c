@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Find out why RDMA does not work, and suggest remedies. */
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -8,11 +9,13 @@
 
 #include "rdma-doctor/child.h"
 #include "rdma-doctor/ending.h"
+#include "rdma-doctor/peer.h"
 #include "util/version.h"
 
 enum {
 	EXIT_NO_REPORT = 1,
 	EXIT_USAGE = 2,
+	WATCH_SECONDS = 10, /* by default */
 };
 
 static const char usage_text[] =
@@ -27,6 +30,14 @@ static const char usage_text[] =
 	"  -R, --require=N      fail unless N of the kernel's devices work\n"
 	"  -R, --require=DEVICE...\n"
 	"                       fail unless these work; separated by commas or spaces\n"
+	"  -t, --transfer [DEVICE]\n"
+	"                       send data through the first working device, or this one, and compare\n"
+	"  -w, --watch [SECONDS]\n"
+	"                       which counters move in this time, 10 seconds by default, and what that\n"
+	"                       means\n"
+	"  -P, --peer=HOST      send data to rdma-doctor --serve on that host and back\n"
+	"  -S, --serve          answer rdma-doctor --peer of other hosts\n"
+	"  -f, --speed          what makes working devices slow: PCIe, NUMA, interrupts, IOMMU, power\n"
 	"  -s, --strict         a note is a failure\n"
 	"  -a, --all            show what does not matter here, too\n"
 	"  -p, --pid=PID        limits of this process instead of the own\n"
@@ -98,8 +109,8 @@ static const char *required_add(struct doctor *d, char *list)
 	if (d->required_number)
 		return "--require: either one number or devices";
 	while ((name = strsep(&list, ","))) {
-		if (!device_name_usable(name) || all_digits(name))
-			return "--require: not the name of a device";
+		if (!device_name_usable(name) || *name == '-' || all_digits(name))
+			return "--require: neither a number nor the name of a device";
 		if (d->required_count == ARRAY_SIZE(d->required))
 			return "--require: too many devices";
 		d->required[d->required_count++] = name;
@@ -107,11 +118,62 @@ static const char *required_add(struct doctor *d, char *list)
 	return NULL;
 }
 
+/* @seconds: NULL: the default */
+static const char *watch_set(struct doctor *d, const char *seconds)
+{
+	d->watch_seconds = WATCH_SECONDS;
+	if (!seconds)
+		return NULL;
+	if (!all_digits(seconds) || strlen(seconds) > 5 || !atoi(seconds) || atoi(seconds) > 86400)
+		return "--watch: not a number of seconds from 1 to 86400";
+	d->watch_seconds = atoi(seconds);
+	return NULL;
+}
+
+/* Take an argument that is not an option: what --transfer, --watch and --require permit. */
+static const char *argument_take(struct doctor *d, char *argument)
+{
+	if (d->watch_seconds && all_digits(argument))
+		return watch_set(d, argument);
+	if (d->required_count)
+		return required_add(d, argument);
+	if (!d->transfer_wanted || d->wanted)
+		return "there are no arguments, only options";
+	d->wanted = argument;
+	return device_name_usable(argument) ? NULL : "--transfer: not the name of a device";
+}
+
+/* Return whether options ask for more than the server, which only --device concerns. */
+static bool examines(const struct doctor *d)
+{
+	return d->peer_host || d->transfer_wanted || d->watch_seconds || d->speed_wanted ||
+	       d->required_count || d->required_number || d->strict || d->all || !d->live ||
+	       strcmp(d->pid, "self");
+}
+
+/* A name or an address of a host. */
+static bool host_name_usable(const char *name)
+{
+	return *name && *name != '-' && strlen(name) < 256 &&
+	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+			    "-._:%") == strlen(name);
+}
+
 struct examination {
 	struct doctor *doctor;
 	unsigned int *place; /* current rung, shared with the parent */
 	bool json;
 };
+
+/* SIGINT ends the watch, and not the process: clock_wait(). */
+static void interrupt_block(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGINT);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+}
 
 static void examine(const void *arg, void *ret_code)
 {
@@ -124,6 +186,8 @@ static void examine(const void *arg, void *ret_code)
 	if (!findings)
 		return;
 	ladder_place = e->place;
+	if (e->doctor->watch_seconds)
+		interrupt_block();
 	/* The report includes errors that the library logs, but not its other messages. */
 	setenv("VERBS_LOG_LEVEL", "1", 1);
 	ladder_climb(e->doctor, findings);
@@ -188,6 +252,11 @@ int main(int argc, char **argv)
 	static const struct option long_options[] = {
 		{ "device", required_argument, NULL, 'd' },
 		{ "require", required_argument, NULL, 'R' },
+		{ "transfer", no_argument, NULL, 't' },
+		{ "watch", optional_argument, NULL, 'w' },
+		{ "peer", required_argument, NULL, 'P' },
+		{ "serve", no_argument, NULL, 'S' },
+		{ "speed", no_argument, NULL, 'f' },
 		{ "strict", no_argument, NULL, 's' },
 		{ "all", no_argument, NULL, 'a' },
 		{ "pid", required_argument, NULL, 'p' },
@@ -199,10 +268,11 @@ int main(int argc, char **argv)
 	};
 	static struct doctor doctor = { .root = "", .live = true, .pid = "self" };
 	const char *wrong = NULL;
-	bool json = false;
+	bool json = false, serve = false;
 	int c;
 
-	while (!wrong && (c = getopt_long(argc, argv, "d:R:sap:r:jhV", long_options, NULL)) != -1) {
+	while (!wrong &&
+	       (c = getopt_long(argc, argv, "d:R:tw::P:Sfsap:r:jhV", long_options, NULL)) != -1) {
 		switch (c) {
 		case 'd':
 			doctor.wanted = optarg;
@@ -211,6 +281,23 @@ int main(int argc, char **argv)
 			break;
 		case 'R':
 			wrong = required_add(&doctor, optarg);
+			break;
+		case 't':
+			doctor.transfer_wanted = true;
+			break;
+		case 'w':
+			wrong = watch_set(&doctor, optarg);
+			break;
+		case 'P':
+			doctor.peer_host = optarg;
+			if (!host_name_usable(optarg))
+				wrong = "--peer: not the name of a host";
+			break;
+		case 'S':
+			serve = true;
+			break;
+		case 'f':
+			doctor.speed_wanted = true;
 			break;
 		case 's':
 			doctor.strict = true;
@@ -237,16 +324,20 @@ int main(int argc, char **argv)
 			return usage_error(NULL);
 		}
 	}
-	if (optind < argc && !doctor.required_count)
-		return usage_error("there are no arguments, only options");
 	while (optind < argc && !wrong)
-		wrong = required_add(&doctor, argv[optind++]);
+		wrong = argument_take(&doctor, argv[optind++]);
 	if (!wrong && doctor.wanted && (doctor.required_count || doctor.required_number))
 		wrong = "--require looks at all devices, --device at one: not both";
+	if (!wrong && serve && (json || examines(&doctor)))
+		wrong = "--serve examines nothing: only --device goes with it";
 	if (wrong)
 		return usage_error(wrong);
+	if (serve)
+		return peer_serve(&doctor);
 	/* Do not check "self", because it exists even without /proc. */
 	if (doctor.live && strcmp(doctor.pid, "self") && !pid_exists(&doctor))
 		return usage_error("--pid: there is no such process");
+	if (doctor.watch_seconds)
+		sigaction(SIGINT, &(struct sigaction){ .sa_handler = child_interrupt }, NULL);
 	return examine_apart(&doctor, json);
 }

@@ -2,7 +2,9 @@
 #include <stdio.h>
 
 #include "libibverbs/tools/json.h"
-#include "rdma-doctor/verbs.h"
+#include "rdma-doctor/peer.h"
+#include "rdma-doctor/transfer.h"
+#include "rdma-doctor/watch.h"
 #include "util/enum.h"
 
 /* Version of the JSON. It changes if a member is removed or changes its meaning, not for new
@@ -55,6 +57,7 @@ static void verdict_text(const struct doctor *d, const struct finding *findings)
 		if (notes)
 			printf("; %u note%s below", notes, notes > 1 ? "s" : "");
 		puts(".");
+		puts("If a program fails nevertheless: VERBS_LOG_LEVEL=1, and rdma-symptoms(7).");
 		return;
 	}
 	printf("%s (exit code %d): %s\n", rungs[first].name, rungs[first].exit_code,
@@ -75,6 +78,8 @@ void report_text(const struct doctor *d, const struct finding *findings)
 		if (finding_needs_fix(&findings[i]))
 			printf("%25sfix: %s\n", "", findings[i].fix.chars);
 	}
+	if (d->watch)
+		watch_print(d->watch);
 }
 
 static void finding_json(const struct finding *f)
@@ -127,5 +132,11 @@ void report_json(const struct doctor *d, const struct finding *findings)
 	json_number("uid", geteuid());
 	rungs_json(findings);
 	devices_json(d);
+	if (d->transfer)
+		transfer_describe(d->transfer);
+	if (d->watch)
+		watch_describe(d->watch);
+	if (d->peer)
+		peer_describe(d->peer);
 	json_close('}');
 }

@@ -114,11 +114,12 @@ static void device_try(struct ibv_device *device, struct trial *trial)
 	objects_drop(&objects);
 }
 
-static struct ibv_device *device_named(struct ibv_device **list, const char *name)
+struct ibv_device *device_named(struct ibv_device **list, const char *name)
 {
 	for (; *list; list++)
 		if (!strcmp((*list)->name, name))
 			return *list;
+	errno = ENODEV;
 	return NULL;
 }
 
@@ -131,7 +132,6 @@ static void trial_job(const void *name, void *result)
 	capture_begin(&capture);
 	list = ibv_get_device_list(NULL);
 	device = list ? device_named(list, name) : NULL;
-	errno = list ? ENODEV : errno;
 	if (device)
 		device_try(device, trial);
 	else
@@ -141,9 +141,7 @@ static void trial_job(const void *name, void *result)
 	capture_end(&capture, trial->said, sizeof(trial->said));
 }
 
-/* Check the result of the child. @r: result of child_run(). The name of the verb is a constant with
- * the same address in both processes. */
-static void trial_check_child(struct trial *trial, int r, int signal)
+void trial_check_child(struct trial *trial, int r, int signal)
 {
 	struct text said = {};
 

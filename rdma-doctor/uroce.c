@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The RoCE device in user space: whether it is enabled, and whether it works. */
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,9 +30,24 @@ bool uroce_serves(const struct doctor *d)
 	return driver && disc_load_exists(driver) && disc_userspace_enabled(d->list.count);
 }
 
+/* Return whether the user asks for the device, although it may not be installed. The variable of
+ * this process tells nothing of the machine of a copy. */
+static bool uroce_is_wished(const struct doctor *d)
+{
+	return d->live && env_get_filled(ENV_UROCE) && disc_userspace_enabled(d->list.count);
+}
+
+void uroce_instead(const struct doctor *d, struct finding *f)
+{
+	if (uroce_serves(d))
+		finding_unneeded(f, "; uroce, the device in user space, serves without it");
+	else if (uroce_is_wished(d))
+		finding_unneeded(f, "; UROCE asks for uroce, the device in user space");
+}
+
 static const char *policy_source(void)
 {
-	return env_get(ENV_UROCE) ? "the variable UROCE" : "uroce.conf, or the default";
+	return env_get_filled(ENV_UROCE) ? "the variable UROCE" : "uroce.conf, or the default";
 }
 
 /* Report a provider that is installed but not enabled, and how to enable it. */
@@ -46,21 +62,45 @@ static void uroce_off(struct doctor *d, enum finding_state state, struct finding
 			    d->list.count ? "on" : "auto", disc_paths()->config);
 }
 
+static void uroce_not_installed(const struct doctor *d, struct finding *f)
+{
+	const struct disc_paths *paths = disc_paths();
+	enum finding_state state = FINDING_UNNEEDED;
+
+	if (d->userspace_wanted || (uroce_is_wished(d) && !d->list.count))
+		state = FINDING_FAILED;
+	else if (uroce_is_wished(d))
+		state = FINDING_NOTE;
+	finding_set(f, state, "%snot installed: no driver file in %s%s%s has 'match userspace'",
+		    uroce_is_wished(d) ? "UROCE asks for it, but it is " : "", paths->config,
+		    paths->vendor ? " or " : "", paths->vendor ?: "");
+	if (state != FINDING_UNNEEDED)
+		finding_fix(f, "install ibverbs-provider-uroce (Debian, Ubuntu, Arch, Alpine) or "
+			       "libibverbs-provider-uroce (Fedora, RHEL, SUSE)");
+}
+
+/* Return the folder of the file: a file of the administrator hides that of the package. */
+static const char *driver_folder(const struct disc_driver *driver)
+{
+	const struct disc_paths *paths = disc_paths();
+	char path[PATH_MAX];
+
+	if (!paths->vendor)
+		return paths->config;
+	snprintf(path, sizeof(path), "%s/%s", paths->config, driver->file);
+	return access(path, F_OK) ? paths->vendor : paths->config;
+}
+
 /* Report why the device is missing: the policy, or a missing provider. */
 static void uroce_absent(struct doctor *d, const struct disc_driver *driver, struct finding *f)
 {
-	enum finding_state state = d->userspace_wanted ? FINDING_FAILED : FINDING_UNNEEDED;
-
 	if (!driver) {
-		finding_set(f, state, "not installed: no driver file in %s has 'match userspace'",
-			    disc_paths()->config);
-		if (d->userspace_wanted)
-			finding_fix(f, "install the provider uroce");
+		uroce_not_installed(d, f);
 	} else if (!disc_userspace_enabled(d->list.count)) {
-		uroce_off(d, state, f);
+		uroce_off(d, d->userspace_wanted ? FINDING_FAILED : FINDING_UNNEEDED, f);
 	} else {
 		finding_fail(f, "the provider that %s/%s names is not installed",
-			     disc_paths()->config, driver->file);
+			     driver_folder(driver), driver->file);
 		finding_fix(f, "install it, or remove the file");
 	}
 }
@@ -86,7 +126,7 @@ static void uroce_fix(const struct trial *trial, struct finding *f)
 {
 	char variable[32];
 
-	if (ending_fix(trial->signal, f))
+	if (ending_fix(trial->signal, f) || trial_fix(trial, f))
 		return;
 	if (variable_is_blamed(trial->said, variable, sizeof(variable)))
 		finding_fix(f, "mend or unset the variable %s: man uroce", variable);

@@ -8,19 +8,38 @@
 
 void trial_say(const struct trial *trial, struct finding *f)
 {
+	const char *said = log_content(trial->said), *error = strerror(-trial->error);
+
+	/* The library often logs the same two facts. */
+	if (*said && strstr(said, trial->verb) && strstr(said, error)) {
+		finding_fail(f, "%s", said);
+		return;
+	}
 	finding_fail(f, "%s", trial->verb);
 	if (!trial->signal)
-		finding_fail(f, ": %s", strerror(-trial->error));
-	if (trial->said[0])
-		finding_fail(f, ": %s", log_content(trial->said));
+		finding_fail(f, ": %s", error);
+	if (*said)
+		finding_fail(f, ": %s", said);
+}
+
+bool trial_fix(const struct trial *trial, struct finding *f)
+{
+	if (trial->error != -EMFILE && trial->error != -ENFILE)
+		return false;
+	finding_fix(f, "raise the limit of open files: ulimit -n, LimitNOFILE= of a unit%s",
+		    trial->error == -ENFILE ? ", or the sysctl fs.file-max" : "");
+	return true;
 }
 
 static void verbs_failed(const struct trial *trial, struct finding *f)
 {
 	trial_say(trial, f);
-	if (ending_fix(trial->signal, f))
+	if (ending_fix(trial->signal, f) || trial_fix(trial, f))
 		return;
-	if (trial->error == -ENODEV)
+	if (trial->error == -EPERM)
+		finding_fix(f, "a seccomp filter or security module may forbid ioctl() on the "
+			       "node: see the audit log (ausearch -m SECCOMP,AVC) or dmesg");
+	else if (trial->error == -ENODEV)
 		finding_fix(f, "look at the rungs above: the library does not list it");
 	else if (trial->error == -EAGAIN)
 		finding_fix(f, "a limit that cannot be seen from here, perhaps that of an rdma "

@@ -42,8 +42,16 @@ struct trial_device {
 int system_list(struct trial_device devices[TRIAL_DEVICES], struct trial *ret_trial);
 void system_try(const char *name, struct trial *ret_trial);
 
+/* Find the device of the list, or return NULL and set errno. */
+struct ibv_device *device_named(struct ibv_device **list, const char *name);
+/* Add the end of the child to its result. @r: result of child_run(). The names of verbs are
+ * constants with the same address in both processes. */
+void trial_check_child(struct trial *trial, int r, int signal);
+
 /* verbs.c: append the failure of the trial and its cause to the text of @f. */
 void trial_say(const struct trial *trial, struct finding *f);
+/* Return whether the error itself names the remedy, which is then in @f. */
+bool trial_fix(const struct trial *trial, struct finding *f);
 
 /* uroce.c: call system_try() once for each device. The result is valid as long as the devices of
  * @d. */

@@ -27,7 +27,7 @@ void devices_free(struct devices *devices)
 		device_drop(devices, TAILQ_FIRST(&devices->list));
 }
 
-/* Return: the device with this inode, made if it is new; NULL without memory. */
+/* Return the device with this inode, and create it if it is new. NULL: no memory. */
 static struct device *device_get(struct devices *devices, ino_t inode, const char *name)
 {
 	struct device *device;
@@ -76,14 +76,19 @@ static int device_set(struct devices *devices, struct device *device, int fd, co
 	return 0;
 }
 
-/* A device may go away between any two steps; then an event says so, and the next update sees it.
+/*
+ * Return whether the error means that the device has been removed. It may be removed between any
+ * two steps. An event reports this, and the next update sees it.
  */
 static bool error_is_gone(int r)
 {
 	return r == -ENOENT || r == -ENODEV || r == -ENOTDIR;
 }
 
-/* The driver, or the way sysfs is mounted, will not change its mind. */
+/*
+ * Return whether the error is final, because the driver or the mount of sysfs does not support
+ * writing.
+ */
 static bool error_is_final(int r)
 {
 	return r == -EOPNOTSUPP || r == -ENOSYS || r == -EINVAL || r == -EACCES || r == -EPERM ||

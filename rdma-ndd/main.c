@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* rdma-ndd(8): keeps the node descriptions of RDMA devices at what host and device are called. */
+/*
+ * rdma-ndd(8): keep the node descriptions of RDMA devices equal to the format with the names of
+ * host and device.
+ */
 #include <getopt.h>
 #include <limits.h>
 #include <stdio.h>
@@ -19,7 +22,7 @@
 #define HOSTNAME_PATH "/proc/sys/kernel/hostname"
 
 /* Milliseconds. */
-#define RETRY_AFTER 5000  /* a device that refused for now */
+#define RETRY_AFTER 5000  /* ms until a device that refused is tried again */
 #define LOOK_ANYWAY 10000 /* without device events */
 
 struct options {
@@ -56,7 +59,7 @@ static void usage(FILE *out)
 	      out);
 }
 
-/* Return: 0; or the exit code plus one. */
+/* Parse the options. Return: 0; or the exit code plus one. */
 static int options_parse(int argc, char **argv, struct options *options)
 {
 	enum {
@@ -133,7 +136,7 @@ static void notify_reloading(const struct ndd *ndd)
 			   now.tv_sec * 1000000LL + now.tv_nsec / 1000);
 }
 
-/* A name that cannot be read leaves the one from before. */
+/* Read the host name. If this fails, keep the former name. */
 static void ndd_read_hostname(struct ndd *ndd)
 {
 	int r = ndd->hostname_fd < 0 ? ndd->hostname_fd
@@ -192,7 +195,7 @@ static void ndd_handle(struct ndd *ndd, int events)
 	notify(ndd, events & WATCH_RELOAD ? "READY=1\n" : "");
 }
 
-/* Events are subscribed to before the first look, so no device comes in between unseen. */
+/* Subscribe to events before the first check of the devices, so that no new device is missed. */
 static int ndd_run(struct ndd *ndd)
 {
 	struct watch watch;

@@ -6,7 +6,10 @@
 #include "util/sysfs.h"
 #include "util/util.h"
 
-/* One byte more than the attribute has, so that a text that was cut can be told from a full one. */
+/*
+ * A text with room for one byte more than the attribute, so that a cut text differs from a full
+ * one.
+ */
 struct desc_text {
 	size_t length;
 	char bytes[NODE_DESC_SIZE + 1];
@@ -22,7 +25,10 @@ static void desc_add(struct desc_text *text, const char *bytes, size_t length)
 	}
 }
 
-/* UTF-8: the bytes of a character but its first are 10xxxxxx. */
+/*
+ * Return the length without a cut character. In UTF-8 all bytes of a character except the first are
+ * 10xxxxxx.
+ */
 static size_t desc_length(const struct desc_text *text)
 {
 	size_t length = NODE_DESC_SIZE;
@@ -31,7 +37,10 @@ static size_t desc_length(const struct desc_text *text)
 		return text->length;
 	for (int i = 0; i < 3 && (text->bytes[length] & 0xc0) == 0x80; i++)
 		length--;
-	/* More of them than a character has: this is not UTF-8, and has no character to spare. */
+	/*
+	 * With more such bytes than a character can have, the text is not UTF-8 and is not
+	 * shortened.
+	 */
 	return (text->bytes[length] & 0xc0) == 0x80 ? NODE_DESC_SIZE : length;
 }
 
@@ -79,7 +88,7 @@ int node_desc_write(int device_fd, const char *text)
 
 	if (fd < 0)
 		return -errno;
-	/* The kernel takes the bytes as they are: a newline would be part of the description. */
+	/* The kernel takes all bytes. A newline would be part of the description. */
 	do {
 		n = write(fd, text, length);
 	} while (n < 0 && errno == EINTR);

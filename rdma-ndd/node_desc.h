@@ -10,14 +10,14 @@
 #define NODE_DESC_FORMAT "%h %d"
 
 /*
- * @format: %h is the host name up to its first dot, %d the device name, %% a percent sign; anything
- * else stands for itself
- * Control characters become '_'; what is longer than the attribute is cut between characters.
+ * @format: %h is the host name up to its first dot, %d the device name, %% a percent sign. Other
+ * text is copied. Control characters become '_'. A text that is longer than the attribute is cut
+ * between characters.
  */
 void node_desc_format(const char *format, const char *host, const char *device,
 		      char ret_text[NODE_DESC_SIZE + 1]);
 
-/* @device_fd: the device's folder in sysfs. Return: 0, -errno. */
+/* Read the description. @device_fd: folder of the device in sysfs. Return: 0; -errno. */
 int node_desc_read(int device_fd, char ret_text[NODE_DESC_SIZE + 1]);
 int node_desc_write(int device_fd, const char *text);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What the daemon says, one line each. Device first, the errno's text last. Levels are syslog's.
+ * Messages of the daemon, one line each. The device is first, the text of the errno last. Levels
+ * are those of syslog.
  */
 #ifndef RDMA_NDD_REPORT_H
 #define RDMA_NDD_REPORT_H
@@ -12,12 +13,15 @@
 
 enum report_sink {
 	REPORT_STDERR,	/* a terminal */
-	REPORT_JOURNAL, /* stderr, each line with its level as systemd expects it */
+	REPORT_JOURNAL, /* stderr; each line has its level in the form that systemd expects */
 	REPORT_SYSLOG,
-	REPORT_NOWHERE, /* a fuzzer, which makes mistakes by the million */
+	REPORT_NOWHERE, /* no output, for a fuzzer that makes millions of mistakes */
 };
 
-/* @debug: LOG_DEBUG lines are written, too. Before the call lines go to stderr. */
+/*
+ * Choose the destination of messages. @debug: also write LOG_DEBUG lines. Before this call lines go
+ * to stderr.
+ */
 void report_open(enum report_sink sink, bool debug);
 
 void report(int level, const char *fmt, ...) _printf_(2, 3);

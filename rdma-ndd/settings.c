@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <ctype.h>
 #include <fcntl.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #define NAME	  "RDMA_NDD_ND_FORMAT"
 #define FILE_SIZE 16384
 
-/* Whether each "%" of @format begins what node_desc_format() replaces. */
+/* Return whether node_desc_format() replaces each "%" sequence of @format. */
 static bool format_is_known(const char *format)
 {
 	for (const char *p = format; (p = strchr(p, '%')); p += 2)
@@ -38,7 +39,7 @@ static void format_set(const char *source, const char *value, size_t length,
 		       source, settings->format);
 }
 
-/* [line, line + length) without the blanks at its ends. */
+/* Remove blanks from both ends of [line, line + length). */
 static void line_trim(const char **line, size_t *length)
 {
 	size_t blanks = min_of(strspn(*line, " \t"), *length);
@@ -49,20 +50,65 @@ static void line_trim(const char **line, size_t *length)
 		--*length;
 }
 
+static bool is_of_name(char c)
+{
+	return isalnum((unsigned char)c) || c == '_';
+}
+
+/*
+ * Log a line that is meant as the setting but is not accepted: "export NAME=", "NAME =", "name=".
+ */
+static void line_complain(const char *file, const char *line, size_t length)
+{
+	const size_t name = strlen(NAME);
+
+	if (length && *line == '#')
+		return;
+	for (size_t i = 0; i + name <= length; i++) {
+		if (strncasecmp(line + i, NAME, name) || (i && is_of_name(line[i - 1])) ||
+		    (i + name < length && is_of_name(line[i + name])))
+			continue;
+		report(LOG_WARNING, "%s: '%.*s' is ignored: write " NAME "=\"FORMAT\"", file,
+		       (int)length, line);
+		return;
+	}
+}
+
+/*
+ * Remove the quotes of a value, and the text behind them. Return: false if that text is no comment.
+ */
+static bool value_unquote(const char **value, size_t *length)
+{
+	const char *end;
+
+	if (!*length || !strchr("'\"", **value))
+		return true;
+	end = memchr(*value + 1, **value, *length - 1);
+	if (!end)
+		return false;
+	for (const char *rest = end + 1; rest < *value + *length && *rest != '#'; rest++)
+		if (!strchr(" \t", *rest))
+			return false;
+	++*value;
+	*length = end - *value;
+	return true;
+}
+
 static void line_parse(const char *file, const char *line, size_t length, struct settings *settings)
 {
 	size_t name = strlen(NAME "=");
 
 	line_trim(&line, &length);
-	if (length < name || memcmp(line, NAME "=", name))
+	if (length < name || memcmp(line, NAME "=", name)) {
+		line_complain(file, line, length);
 		return;
+	}
 	line += name;
 	length -= name;
 	line_trim(&line, &length);
-	if (length >= 2 && strchr("'\"", *line) && line[length - 1] == *line) {
-		line++;
-		length -= 2;
-	}
+	if (!value_unquote(&line, &length))
+		report(LOG_WARNING, "%s: %.*s: its quotes become a part of the description", file,
+		       (int)length, line);
 	format_set(file, line, length, settings);
 }
 

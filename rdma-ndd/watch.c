@@ -9,7 +9,7 @@
 #include "rdma-ndd/watch.h"
 #include "util/util.h"
 
-/* Events that udev is done with: its rules have renamed the device already. */
+/* Listen to events that udev has processed: its rules have already renamed the device. */
 static struct udev_monitor *monitor_open(void)
 {
 	struct udev *udev = udev_new();
@@ -21,7 +21,7 @@ static struct udev_monitor *monitor_open(void)
 		udev_monitor_unref(monitor);
 		monitor = NULL;
 	}
-	/* The monitor holds a reference of its own. */
+	/* The monitor has its own reference. */
 	udev_unref(udev);
 	return monitor;
 }
@@ -62,8 +62,10 @@ void watch_close(struct watch *watch)
 	close(watch->signal_fd);
 }
 
-/* Only that something happened counts. NULL is the end of the queue, or that the queue was too
- * short. */
+/*
+ * Discard the events, because only their arrival counts. NULL means that the queue is empty or has
+ * overflowed.
+ */
 static void monitor_drain(struct udev_monitor *monitor)
 {
 	struct udev_device *device;
@@ -89,7 +91,7 @@ static int signals_drain(int fd)
 
 int watch_wait(struct watch *watch, int timeout)
 {
-	/* poll() passes over negative descriptors. */
+	/* poll() ignores negative descriptors. */
 	struct pollfd fds[] = {
 		{ .fd = watch->signal_fd, .events = POLLIN },
 		{ .fd = watch->hostname_fd, .events = POLLPRI },

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What the daemon sleeps on: devices, the host name, and signals. */
+/* Events that the daemon waits for: devices, the host name, and signals. */
 #ifndef RDMA_NDD_WATCH_H
 #define RDMA_NDD_WATCH_H
 
@@ -13,21 +13,22 @@ enum watch_event {
 struct udev_monitor;
 
 struct watch {
-	struct udev_monitor *monitor; /* NULL: device events cannot be had */
-	int hostname_fd;	      /* the caller's; -1: cannot be had */
+	struct udev_monitor *monitor; /* NULL: the system offers no device events */
+	/* descriptor that belongs to the caller; -1: the system offers none */
+	int hostname_fd;
 	int signal_fd;
 };
 
 /*
- * From here on device events are kept, so that a look at the devices after it misses none; and the
- * four signals above are delivered here only.
- * Return: 0, -errno. That udev is missing is no error: watch->monitor is NULL.
+ * Start to queue device events, so that a later check of the devices misses none. From now on only
+ * watch_wait() receives the four signals above. Return: 0; -errno. A system without udev is no
+ * error: watch->monitor is NULL.
  */
 int watch_open(struct watch *watch, int hostname_fd);
 void watch_close(struct watch *watch);
 
 /*
- * Wait until something happened, and empty the queues of what did.
+ * Wait for an event, and empty the queues of events.
  * @timeout: milliseconds; -1 for ever
  * Return: OR of enum watch_event, 0 after the timeout or an interruption; -errno.
  */

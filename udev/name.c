@@ -90,7 +90,7 @@ static bool pci_has_many_functions(int folder)
 	return fd >= 0 && pread(fd, &type, 1, PCI_HEADER_TYPE) == 1 && type & PCI_MULTI_FUNCTION;
 }
 
-/* Which of its physical function's virtual functions is @address? */
+/* Return the number of @address among the virtual functions of @physfn, or -ENOENT. */
 static int vf_number(int physfn, const char *address)
 {
 	for (int vf = 0; vf <= VF_MAX; vf++) {

@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <syslog.h>
 
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
@@ -137,9 +138,12 @@ static int device_folder(const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-static int refuse(const char *name, const char *what, int r)
+/* udev discards what its programs print on standard error, so tell the journal, too. */
+static int refuse(const char *name, const char *what, const char *why)
 {
-	fprintf(stderr, "rdma_rename: %s: %s: %s\n", name, what, strerror(-r));
+	fprintf(stderr, "rdma_rename: %s: %s: %s\n", name, what, why);
+	openlog("rdma_rename", 0, LOG_DAEMON);
+	syslog(LOG_WARNING, "%s: %s: %s", name, what, why);
 	return 1;
 }
 
@@ -169,21 +173,23 @@ static int rename_device(const char *old, enum name_policy how, const char *fixe
 	int r = netlink_open(NETLINK_RDMA, &sock);
 
 	if (r < 0)
-		return refuse(old, "this kernel has no RDMA netlink (module ib_core)", r);
+		return refuse(old, "this kernel has no RDMA netlink (module ib_core)",
+			      strerror(-r));
 	r = kernel_find(sock, &device);
 	if (r < 0)
-		return refuse(old, "the kernel has no such RDMA device", r);
+		return refuse(old, "the kernel has no such RDMA device", strerror(-r));
 	r = device_name(&device, how, fixed, name);
 	if (r < 0)
-		return refuse(old, "there is no such name for this device", r);
+		return refuse(old, "there is no such name for this device", strerror(-r));
 	if (!dry_run && strcmp(name, old)) {
 		kernel_count_contexts(sock, &device);
 		if (device.contexts)
-			return refuse(old, "programs have it open, it keeps its name", -EBUSY);
+			return refuse(old, "programs have it open, it keeps its name",
+				      strerror(EBUSY));
 		r = kernel_rename(sock, device.index, name);
 	}
 	if (r < 0)
-		return refuse(old, name, r);
+		return refuse(old, name, strerror(-r));
 	puts(name);
 	return 0;
 }
@@ -231,6 +237,12 @@ int main(int argc, char **argv)
 	argv += optind;
 	argc -= optind;
 	how = argc >= 2 ? name_policy_parse(argv[1]) : -EINVAL;
+	if (how < 0 && argc >= 2) {
+		refuse(argv[0], argv[1],
+		       "no such policy, the device keeps its name; there are fallback, kernel, "
+		       "onboard, pci, guid and fixed");
+		return 2;
+	}
 	if (how < 0 || argc > 3 || (how == NAME_FIXED) != (argc == 3)) {
 		usage(stderr);
 		return 2;
