@@ -87,7 +87,8 @@ static struct ibv_qp *qp_in(enum ibv_qp_type type, enum ibv_qp_state state)
 	return qp;
 }
 
-/* Whether the send queue may still be draining after the move to SQD. Only SQD has this delay. */
+/* Return whether the send queue may still be draining after the move to SQD. Only SQD has this
+ * delay. */
 static bool is_draining(struct ibv_qp *qp)
 {
 	struct ibv_qp_init_attr init;

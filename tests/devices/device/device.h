@@ -180,7 +180,8 @@ struct device {
 };
 
 extern const struct device device_mlx5, device_mlx5_dynamic, device_mlx5_full, device_mlx4,
-	device_mlx4_ib, device_efa, device_vmw_pvrdma, device_mana, device_erdma, device_erdma_roce;
+	device_mlx4_ib, device_efa, device_vmw_pvrdma, device_mana, device_erdma, device_erdma_roce,
+	device_bnxt_re;
 
 /* The device that is played, or NULL. */
 extern const struct device *device;

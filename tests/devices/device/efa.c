@@ -3,27 +3,25 @@
  * efa: datagrams, plain (UD) and reliable (SRD). Every queue is mapped from the device; the send
  * queue is device memory. All numbers are little-endian.
  */
-#include "tests/devices/device/device.h"
+#include "tests/devices/device/efa_ring.h"
 
 #include <endian.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/efa-abi.h>
 #include "tests/devices/model/model.h"
+#include "tests/devices/shim/shim.h"
 #include "tests/devices/shim/trace.h"
 
 enum {
 	PAGE = 4096,
-	SUB_CQS = 2, /* of each CQ: one for sends, one for receives */
 	LLQ_OFFSET = 0x200,
 	RQ_DOORBELL = 0x10,
 	SQ_DOORBELL = 0x20,
 	CQ_DOORBELL = 0x40,
-	WQE = 64,
-	RECEIVE = 16, /* a descriptor of the receive queue */
-	UNKNOWN_AH = 0xffff,
 };
 
 /* The meaning of a mapping's offset: the kind in bits 32 and up, the object below. */
@@ -34,22 +32,6 @@ enum kind {
 	MAP_RQ_DOORBELL,
 	MAP_SQ_DOORBELL,
 	MAP_LLQ
-};
-
-/* A send, and where its parts are. */
-enum {
-	OP_SEND,
-	HAS_IMM = 1 << 4,
-	INLINE = 1 << 5
-};
-enum {
-	RECEIVE_FIRST = 1 << 30,
-	RECEIVE_LAST = 1u << 31
-};
-
-/* A CQ's own: completions written into each part. */
-struct parts {
-	uint32_t produced[SUB_CQS];
 };
 
 #define F(member, how) FIELD(efa_ibv_alloc_ucontext_cmd, member, how)
@@ -74,7 +56,7 @@ static uint64_t key(enum kind kind, const struct object *object)
 
 static uint64_t pages(uint64_t bytes)
 {
-	return (bytes + PAGE - 1) & ~(uint64_t)(PAGE - 1);
+	return (bytes + host_page() - 1) & ~(uint64_t)(host_page() - 1);
 }
 
 static int get_context(struct command *command)
@@ -82,14 +64,16 @@ static int get_context(struct command *command)
 	struct efa_ibv_alloc_ucontext_resp response = {
 		.cmds_supp_udata_mask =
 			EFA_USER_CMDS_SUPP_UDATA_QUERY_DEVICE | EFA_USER_CMDS_SUPP_UDATA_CREATE_AH,
-		.sub_cqs_per_cq = SUB_CQS,
+		.sub_cqs_per_cq = EFA_SUB_CQS,
 		.inline_buf_size = 32,
 		.max_llq_size = 65536,
 		.max_tx_batch = 64,
 		.min_sq_wr = 16,
 	};
 
-	command_reply(command, &response, sizeof(response));
+	command_reply(command, &response,
+		      host_answer(sizeof(response),
+				  offsetof(struct efa_ibv_alloc_ucontext_resp, max_tx_batch)));
 	return 0;
 }
 
@@ -104,13 +88,29 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 			EFA_QUERY_DEVICE_CAPS_CQ_NOTIFICATIONS | EFA_QUERY_DEVICE_CAPS_RNR_RETRY,
 	};
 
+	if (host_is("all-capabilities")) {
+		response.device_caps |= EFA_QUERY_DEVICE_CAPS_RDMA_READ |
+					EFA_QUERY_DEVICE_CAPS_RDMA_WRITE |
+					EFA_QUERY_DEVICE_CAPS_CQ_WITH_SGID |
+					EFA_QUERY_DEVICE_CAPS_UNSOLICITED_WRITE_RECV |
+					EFA_QUERY_DEVICE_CAPS_SQ_64_BIT_REQ_ID;
+		response.max_rdma_size = 1 << 20;
+	}
+	attr->max_sge_rd = host_is("all-capabilities");
 	attr->max_qp = 256;
-	attr->max_qp_wr = 4096;
+	attr->max_qp_wr = 1024; /* the shorter one of both rings, as the driver reports it */
 	attr->max_sge = 2;
+	attr->hw_ver = 0xefa1;
+	attr->max_mr_size = 1ull << 32;
+	attr->max_cqe = 8192;
+	/* The driver of Linux leaves what belongs to RDMA reads and atomics at 0. */
+	attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = attr->max_res_rd_atom = 0;
 	attr->max_srq = attr->max_srq_wr = attr->max_srq_sge = attr->max_mw = 0;
 	attr->atomic_cap = IBV_ATOMIC_NONE;
 	attr->device_cap_flags = 0;
-	command_reply(command, &response, sizeof(response));
+	command_reply(command, &response,
+		      host_answer(sizeof(response),
+				  offsetof(struct efa_ibv_ex_query_device_resp, max_rdma_size)));
 	return 0;
 }
 
@@ -128,22 +128,25 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	struct efa_ibv_create_cq q;
 
 	command_request(command, &q, sizeof(q));
-	if ((q.cq_entry_size != 16 && q.cq_entry_size != 32) || q.num_sub_cqs != SUB_CQS || !*cqe)
+	if ((q.cq_entry_size != 16 && q.cq_entry_size != 32) || q.num_sub_cqs != EFA_SUB_CQS ||
+	    !*cqe)
 		return EINVAL;
-	cq->device = calloc(1, sizeof(struct parts));
+	cq->device = calloc(1, sizeof(struct efa_parts));
 	if (!cq->device)
 		return ENOMEM;
 	cq->ring.entries = *cqe;
 	cq->ring.stride = q.cq_entry_size;
 	response = (struct efa_ibv_create_cq_resp){
-		.comp_mask = EFA_CREATE_CQ_RESP_DB_OFF,
+		.comp_mask = host_answer(EFA_CREATE_CQ_RESP_DB_OFF, 0),
 		.q_mmap_key = key(MAP_CQ, cq),
-		.q_mmap_size = pages((uint64_t)SUB_CQS * *cqe * q.cq_entry_size),
+		.q_mmap_size = pages((uint64_t)EFA_SUB_CQS * *cqe * q.cq_entry_size),
 		.cq_idx = cq->number,
 		.db_off = CQ_DOORBELL,
 		.db_mmap_key = key(MAP_CQ_DOORBELL, cq),
 	};
-	command_reply(command, &response, sizeof(response));
+	command_reply(
+		command, &response,
+		host_answer(sizeof(response), offsetof(struct efa_ibv_create_cq_resp, db_off)));
 	return model_create_cq(cq, *cqe);
 }
 
@@ -157,10 +160,10 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	if (q->qp_type != IBV_QPT_UD &&
 	    (q->qp_type != IBV_QPT_DRIVER || d.driver_qp_type != EFA_QP_DRIVER_TYPE_SRD))
 		return EOPNOTSUPP;
-	qp->sq.entries = d.sq_ring_size / WQE;
-	qp->sq.stride = WQE;
-	qp->rq.entries = d.rq_ring_size / RECEIVE;
-	qp->rq.stride = RECEIVE;
+	qp->sq.entries = d.sq_ring_size / EFA_WQE;
+	qp->sq.stride = EFA_WQE;
+	qp->rq.entries = d.rq_ring_size / EFA_RECEIVE;
+	qp->rq.stride = EFA_RECEIVE;
 	r = model_create_datagram(qp, q->qp_type != IBV_QPT_UD);
 	if (r)
 		return r;
@@ -258,101 +261,19 @@ static void unmapped(const void *at)
 	}
 }
 
-static uint16_t get_16(const uint8_t *at)
-{
-	return at[0] | at[1] << 8;
-}
-
-static uint32_t get_32(const uint8_t *at)
-{
-	return get_16(at) | (uint32_t)get_16(at + 2) << 16;
-}
-
-/* A buffer: length, key, address in two halves. */
-static struct ibv_sge sge_at(const uint8_t *at)
-{
-	return (struct ibv_sge){
-		.length = get_32(at),
-		.lkey = get_32(at + 4) & 0xffffff,
-		.addr = get_32(at + 8) | (uint64_t)get_32(at + 12) << 32,
-	};
-}
-
-static int read_buffers(const uint8_t *wqe, struct work *work)
-{
-	uint16_t length = get_16(wqe + 6);
-
-	if (!(wqe[2] & INLINE)) {
-		if (length > 2)
-			return -EINVAL;
-		for (int i = 0; i < length; i++)
-			work->sge[i] = sge_at(wqe + 32 + 16 * i);
-		work->wr.num_sge = length;
-		return 0;
-	}
-	if (length > 32)
-		return -EINVAL;
-	memcpy(work->data, wqe + 32, length);
-	work->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)work->data, .length = length };
-	work->wr.num_sge = 1;
-	work->wr.send_flags |= IBV_SEND_INLINE;
-	return 0;
-}
-
 static int next_send(struct object *qp, struct work *work)
 {
-	uint16_t index = qp->sq.consumed;
 	const struct object *ah;
-	const uint8_t *wqe;
+	uint16_t number;
+	int r = efa_ring_next_send(qp, work, &number);
 
-	if (!qp->sq.base || !qp->sq.record || (uint16_t)*qp->sq.record == index)
-		return 0;
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	wqe = qp->sq.base + (size_t)(index & (qp->sq.entries - 1)) * WQE;
-	work->wr = (struct ibv_send_wr){ .sg_list = work->sge, .send_flags = IBV_SEND_SIGNALED };
-	work->id = get_16(wqe);
-	work->note = wqe[2] & 0xf;
-	work->entries = 1;
-	ah = object_by_number(OBJECT_AH, get_16(wqe + 12));
-	/* Each round of the ring has the other phase; a request is one descriptor. */
-	if ((wqe[2] & 0xf) != OP_SEND || (wqe[3] & 1) != (qp->sq.consumed / qp->sq.entries & 1) ||
-	    !ah)
+	if (r <= 0)
+		return r;
+	ah = object_by_number(OBJECT_AH, number);
+	if (!ah)
 		return -EINVAL;
 	work->address = ah->address;
-	work->wr.opcode = wqe[2] & HAS_IMM ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
-	work->wr.imm_data = htobe32(get_32(wqe + 8));
-	work->wr.wr.ud.remote_qpn = get_16(wqe + 4);
-	work->wr.wr.ud.remote_qkey = get_32(wqe + 16);
-	return read_buffers(wqe, work) ?: 1;
-}
-
-static int next_receive(struct object *qp, struct work *work)
-{
-	struct queue *rq = &qp->rq;
-	const uint8_t *descriptor;
-	uint32_t control;
-
-	if (!rq->base || !rq->record || (uint16_t)*rq->record == (uint16_t)rq->consumed)
-		return 0;
-	__atomic_thread_fence(__ATOMIC_ACQUIRE);
-	work->wr.num_sge = 0;
-	work->cursor = 0;
-	for (work->entries = 0; work->entries < 16;) {
-		descriptor =
-			rq->base +
-			(size_t)((rq->consumed + work->entries++) & (rq->entries - 1)) * RECEIVE;
-		control = get_32(descriptor + 12);
-		if (control & RECEIVE_FIRST)
-			work->id = get_16(descriptor + 8);
-		work->sge[work->wr.num_sge++] = (struct ibv_sge){
-			.addr = get_32(descriptor) | (uint64_t)get_32(descriptor + 4) << 32,
-			.length = get_16(descriptor + 10),
-			.lkey = control & 0xffffff,
-		};
-		if (control & RECEIVE_LAST)
-			return 1;
-	}
-	return -EINVAL;
+	return r;
 }
 
 /* The process tells little of what it has seen: a CQ is as large as its queues need. */
@@ -361,73 +282,17 @@ static uint32_t room(struct object *cq)
 	return cq->ring.base ? cq->ring.entries : 0;
 }
 
-static uint8_t status_of(enum ibv_wc_status status)
-{
-	switch (status) {
-	case IBV_WC_SUCCESS:
-		return 0;
-	case IBV_WC_WR_FLUSH_ERR:
-		return 1;
-	case IBV_WC_LOC_QP_OP_ERR:
-		return 2;
-	case IBV_WC_LOC_PROT_ERR:
-		return 5;
-	case IBV_WC_LOC_LEN_ERR:
-		return 6;
-	case IBV_WC_REM_ACCESS_ERR:
-		return 7;
-	case IBV_WC_RNR_RETRY_EXC_ERR:
-		return 10;
-	case IBV_WC_REM_INV_REQ_ERR:
-		return 11;
-	case IBV_WC_RESP_TIMEOUT_ERR:
-		return 13;
-	default:
-		return 8;
-	}
-}
-
 static void complete(struct object *cq, const struct completion *c)
 {
-	struct parts *parts = cq->device;
-	uint32_t part = c->receive, n = parts->produced[part], first;
-	uint8_t *at = cq->ring.base +
-		      ((size_t)part * cq->ring.entries + n % cq->ring.entries) * cq->ring.stride;
-	bool immediate = c->receive && c->wc->wc_flags & IBV_WC_WITH_IMM;
-	uint16_t words[] = { c->qp->number, c->wc->byte_len, c->receive ? c->wc->slid : 0,
-			     c->wc->src_qp };
-	uint8_t cqe[32] = { 0 };
+	uint8_t cqe[EFA_CQE], *at;
 
 	if (!cq->ring.base)
 		return;
-	parts->produced[part]++;
-	memcpy(cqe, &c->id, sizeof(c->id));
-	cqe[2] = status_of(c->wc->status);
-	cqe[3] = (~(n / cq->ring.entries) & 1) | (c->receive ? 2 : 1) << 1 | immediate << 3;
-	memcpy(cqe + 4, words, c->receive ? sizeof(words) : sizeof(words[0]));
-	if (immediate)
-		memcpy(cqe + 12, &(uint32_t){ be32toh(c->wc->imm_data) }, sizeof(uint32_t));
-	cq->produced++;
-	if (!model_on()) {
+	at = efa_ring_completion(cq, c, cqe);
+	if (model_on())
+		efa_ring_write(at, cqe, cq->ring.stride);
+	else
 		trace_device_writes(at, cqe, cq->ring.stride);
-		return;
-	}
-	memcpy(at + sizeof(first), cqe + sizeof(first), cq->ring.stride - sizeof(first));
-	memcpy(&first, cqe, sizeof(first));
-	__atomic_store_n((uint32_t *)at, first, __ATOMIC_RELEASE);
-}
-
-/* A register keeps the last store only, and a store that reports polling may follow a store that
- * arms at once. Both carry the number of events that the process has read. Therefore a CQ counts
- * as armed as long as no event is on its way. */
-static bool armed(struct object *cq, struct arm *ret_arm)
-{
-	if (!cq->ring.record || (*cq->ring.record >> 29 & 3) != (cq->events & 3) ||
-	    cq->arm_seen == cq->events + 1)
-		return false;
-	cq->arm_seen = cq->events + 1;
-	*ret_arm = (struct arm){ .consumed = cq->announced };
-	return true;
 }
 
 /* The request's id is the first word of what is stored in the send queue. */
@@ -436,12 +301,12 @@ static void stored(const char *name, size_t offset, const uint8_t *bytes, size_t
 	struct object *qp;
 	unsigned ordinal;
 
-	if (sscanf(name, "qp%u-llq", &ordinal) != 1 || offset < LLQ_OFFSET || offset % WQE ||
+	if (sscanf(name, "qp%u-llq", &ordinal) != 1 || offset < LLQ_OFFSET || offset % EFA_WQE ||
 	    length < 2)
 		return;
 	qp = object_at(OBJECT_QP, ordinal);
 	if (qp)
-		qp->sq.cursor = get_16(bytes);
+		qp->sq.cursor = efa_get_16(bytes);
 }
 
 /* A receive's id is in the n-th first descriptor. */
@@ -450,17 +315,17 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 	if (!receive)
 		return qp->sq.cursor;
 	for (uint32_t i = 0; i < qp->rq.entries; i++) {
-		const uint8_t *descriptor = qp->rq.base + (size_t)i * RECEIVE;
+		const uint8_t *descriptor = qp->rq.base + (size_t)i * EFA_RECEIVE;
 
-		if (get_32(descriptor + 12) & RECEIVE_FIRST && !index--)
-			return get_16(descriptor + 8);
+		if (efa_get_32(descriptor + 12) & EFA_RECEIVE_FIRST && !index--)
+			return efa_get_16(descriptor + 8);
 	}
 	return 0;
 }
 
 static uint8_t traced_note(enum ibv_wr_opcode opcode)
 {
-	return OP_SEND;
+	return EFA_OP_SEND;
 }
 
 const struct device device_efa = {
@@ -488,10 +353,10 @@ const struct device device_efa = {
 	.unmapped = unmapped,
 	.stored = stored,
 	.next_send = next_send,
-	.next_receive = next_receive,
+	.next_receive = efa_ring_next_receive,
 	.room = room,
 	.complete = complete,
-	.armed = armed,
+	.armed = efa_ring_armed,
 	.traced_id = traced_id,
 	.traced_note = traced_note,
 };

@@ -76,7 +76,7 @@ static int get_context(struct command *command)
 		.dev_caps = is_old() ? 0 : MLX4_USER_DEV_CAP_LARGE_CQE,
 		.qp_tab_size = QP_TABLE,
 		.bf_reg_size = is_old() || host_is("no-wc") ? 0 : BF_REG_SIZE,
-		.bf_regs_per_page = is_old() ? 0 : PAGE / BF_REG_SIZE,
+		.bf_regs_per_page = is_old() ? 0 : host_page() / BF_REG_SIZE,
 		.cqe_size = is_old() ? CQE_SIZE : CQE_SIZE_LARGE,
 	};
 
@@ -106,6 +106,12 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 		attr->device_cap_flags |= IBV_DEVICE_RAW_IP_CSUM;
 	command_reply(command, &response, sizeof(response));
 	return 0;
+}
+
+static void query_device_ex(struct ib_uverbs_ex_query_device_resp *ret)
+{
+	if (host_is("all-capabilities"))
+		ret->raw_packet_caps = IBV_RAW_PACKET_CAP_SCATTER_FCS;
 }
 
 static int alloc_pd(struct object *pd, struct command *command)
@@ -326,7 +332,7 @@ static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struc
 static enum region_kind region(uint64_t offset, size_t length, char *ret_name, size_t size)
 {
 	static const char *const names[] = { "uar", "blueflame", "2", "clock" };
-	uint64_t page = offset / PAGE;
+	uint64_t page = offset / host_page();
 
 	snprintf(ret_name, size, "%s", page < 4 ? names[page] : "unknown");
 	return page == 3 ? REGION_MEMORY : REGION_REGISTERS;
@@ -336,7 +342,7 @@ static void mapped(uint64_t offset, void *at, size_t length)
 {
 	uint32_t *counter = (void *)((char *)at + CLOCK);
 
-	if (offset / PAGE != CLOCK_PAGE || length < PAGE || !host_is("clock"))
+	if (offset / host_page() != CLOCK_PAGE || length < host_page() || !host_is("clock"))
 		return;
 	mprotect(at, length, PROT_READ | PROT_WRITE);
 	counter[0] = htobe32(0x12345678);
@@ -433,18 +439,19 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 
 /* With GIDs of IP addresses a plug-in asks the machine for MAC addresses of neighbours, which lo
  * does not have. Older GIDs contain the MAC address. */
-#define COMMON                                                                                  \
-	.ibdev = "mlx4_0", .modalias = "pci:v000015B3d00001003sv000015B3sd00000050bc02sc00i00", \
-	.vendor_id = 0x15b3, .part_id = 0x1003, .abi_version = MLX4_IB_UVERBS_ABI_VERSION,      \
-	.node_type = IBV_NODE_CA, .xrc_bit = XRC_RECEIVER,                                      \
-	.fields = { [REQUEST_CQ] = cq_fields, [REQUEST_RESIZE] = resize_fields,                 \
-		    [REQUEST_QP] = qp_fields, [REQUEST_SRQ] = srq_fields,                       \
-		    [REQUEST_WQ] = wq_fields, [REQUEST_QP_TABLE] = table_fields },              \
-	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,         \
-	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                 \
-	.create_srq = create_srq, .create_wq = create_wq, .region = region, .mapped = mapped,   \
-	.next_send = mlx4_next_send, .next_receive = mlx4_next_receive, .room = mlx_room,       \
-	.complete = complete, .armed = armed, .traced_id = traced_id, .traced_note = mlx4_note_of
+#define COMMON                                                                                     \
+	.ibdev = "mlx4_0", .modalias = "pci:v000015B3d00001003sv000015B3sd00000050bc02sc00i00",    \
+	.vendor_id = 0x15b3, .part_id = 0x1003, .abi_version = MLX4_IB_UVERBS_ABI_VERSION,         \
+	.node_type = IBV_NODE_CA, .xrc_bit = XRC_RECEIVER,                                         \
+	.fields = { [REQUEST_CQ] = cq_fields, [REQUEST_RESIZE] = resize_fields,                    \
+		    [REQUEST_QP] = qp_fields, [REQUEST_SRQ] = srq_fields,                          \
+		    [REQUEST_WQ] = wq_fields, [REQUEST_QP_TABLE] = table_fields },                 \
+	.get_context = get_context, .query_device = query_device,                                  \
+	.query_device_ex = query_device_ex, .alloc_pd = alloc_pd, .create_cq = create_cq,          \
+	.resize_cq = resize_cq, .create_qp = create_qp, .create_srq = create_srq,                  \
+	.create_wq = create_wq, .region = region, .mapped = mapped, .next_send = mlx4_next_send,   \
+	.next_receive = mlx4_next_receive, .room = mlx_room, .complete = complete, .armed = armed, \
+	.traced_id = traced_id, .traced_note = mlx4_note_of
 
 const struct device device_mlx4 = {
 	.name = "mlx4",

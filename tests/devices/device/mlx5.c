@@ -23,7 +23,6 @@ enum {
 	FIRST_BFREG = 0x800, /* in a UAR */
 	CQE_SIZE = 64,
 	MAX_WR = 32768,
-	DEVICE_ERROR = 0x22,
 	DCI_STREAMS_LOG = 4,
 	VENDOR_OUI = 0x2c9, /* which is not the number of the bus */
 	CQE_MOST = (1 << 22) - 1,
@@ -146,7 +145,7 @@ static int get_context(struct command *command)
 			MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH,
 		.eth_min_inline = MLX5_USER_INLINE_MODE_NONE,
 		.log_uar_size = 12,
-		.num_uars_per_page = 1,
+		.num_uars_per_page = host_page() / PAGE,
 	};
 
 	int r;
@@ -167,8 +166,14 @@ static int get_context(struct command *command)
 		response.tot_bfregs = q.total_num_bfregs;
 		response.num_dyn_bfregs = 1024;
 	}
+	if (host_page() != PAGE && !(q.lib_caps & MLX5_LIB_CAP_4K_UAR))
+		return EINVAL;
 	if (host_is("no-wc"))
 		response.bf_reg_size = 0;
+	if (host_is("old-kernel"))
+		response.comp_mask = 0;
+	if (host_is("old-firmware"))
+		response.cqe_version = 0;
 	told = response;
 	command_reply(command, &response, sizeof(response));
 	return 0;
@@ -176,7 +181,10 @@ static int get_context(struct command *command)
 
 static int query_device(struct ibv_device_attr *attr, struct command *command)
 {
-	struct mlx5_ib_query_device_resp response = { .response_length = command->driver.out_len };
+	const size_t old = offsetof(struct mlx5_ib_query_device_resp, dci_streams_caps);
+	struct mlx5_ib_query_device_resp response = {
+		.response_length = host_answer(command->driver.out_len, old),
+	};
 
 	if (attr->max_cqe > CQE_MOST)
 		attr->max_cqe = CQE_MOST;
@@ -208,7 +216,7 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 		response.striding_rq_caps.max_single_wqe_log_num_of_strides = 16;
 		response.striding_rq_caps.supported_qpts = 1u << IBV_QPT_RAW_PACKET;
 	}
-	command_reply(command, &response, sizeof(response));
+	command_reply(command, &response, host_answer(sizeof(response), old));
 	return 0;
 }
 
@@ -226,6 +234,11 @@ static void query_device_ex(struct ib_uverbs_ex_query_device_resp *ret)
 	ret->rss_caps.max_rwq_indirection_tables = 16;
 	ret->rss_caps.max_rwq_indirection_table_size = 64;
 	ret->max_wq_type_rq = 64;
+	if (!host_is("all-capabilities"))
+		return;
+	ret->device_cap_flags_ex |= IBV_DEVICE_PCI_WRITE_END_PADDING;
+	ret->raw_packet_caps = IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_SCATTER_FCS |
+			       IBV_RAW_PACKET_CAP_IP_CSUM | IBV_RAW_PACKET_CAP_DELAY_DROP;
 }
 
 static void answer_with(struct ib_uverbs_attr *attr, const void *bytes, size_t length)
@@ -239,7 +252,7 @@ static void answer_with(struct ib_uverbs_attr *attr, const void *bytes, size_t l
  */
 static void answer_dm(struct ib_uverbs_attr *attr, const struct object *dm)
 {
-	const uint64_t start = (uint64_t)dm->ordinal * PAGE + DM_START;
+	const uint64_t start = (uint64_t)dm->ordinal * host_page() + DM_START;
 	const uint16_t page = dm->ordinal;
 
 	if (attr->attr_id == MLX5_IB_ATTR_ALLOC_DM_RESP_START_OFFSET)
@@ -259,7 +272,7 @@ static int alloc_dm(struct object *dm, uint32_t log_align, struct ib_uverbs_ioct
 
 static void mapped(uint64_t offset, void *at, size_t length)
 {
-	uint64_t page = offset / PAGE, command = page >> 8 & 0xff;
+	uint64_t page = offset / host_page(), command = page >> 8 & 0xff;
 	struct object *dm;
 
 	switch (command) {
@@ -315,19 +328,12 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	return 0;
 }
 
-/* @low: the bits of the last byte beside opcode and owner. */
-static void write_cqe(struct object *cq, struct mlx5_cqe *cqe, unsigned opcode, uint8_t low)
-{
-	cqe->op_own = opcode << 4 | low | !!(cq->produced & cq->ring.entries);
-	mlx_write_cqe(cq, cqe, sizeof(*cqe));
-}
-
 static void write_entry(struct object *cq, const void *bytes, size_t length)
 {
 	struct mlx5_cqe cqe = { 0 };
 
 	memcpy(&cqe, bytes, length < sizeof(cqe) ? length : sizeof(cqe));
-	write_cqe(cq, &cqe, cqe.op_own >> 4, cqe.op_own & 0xe);
+	mlx5_write_cqe(cq, &cqe, cqe.op_own >> 4, cqe.op_own & 0xe);
 }
 
 static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
@@ -343,7 +349,7 @@ static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	r = model_resize_cq(cq, bytes_power_of_two(*cqe + 1));
 	if (r)
 		return r;
-	write_cqe(cq, &last, CQE_RESIZE, 0);
+	mlx5_write_cqe(cq, &last, CQE_RESIZE, 0);
 	trace_unwatch(cq);
 	cq->ring.base = bytes_pointer(q.buf_addr);
 	cq->ring.entries = bytes_power_of_two(*cqe + 1);
@@ -534,7 +540,7 @@ static enum region_kind region(uint64_t offset, size_t length, char *ret_name, s
 		"uar",	 "contiguous",	"uar-wc",     "uar-nc", "4",
 		"clock", "uar-dynamic", "clock-info", "memory",
 	};
-	uint64_t page = offset / PAGE, command = page >> 8 & 0xff;
+	uint64_t page = offset / host_page(), command = page >> 8 & 0xff;
 
 	if (offset >= uar_offset)
 		snprintf(ret_name, size, "uar-object%u", (unsigned)(page & 0xff));
@@ -550,8 +556,8 @@ static enum region_kind region(uint64_t offset, size_t length, char *ret_name, s
 /* One attribute of an UAR's allocation. */
 static void answer_uar(struct ib_uverbs_attr *attr, const struct object *uar)
 {
-	const uint64_t offset = uar_offset + (uint64_t)uar->ordinal * PAGE;
-	const uint32_t length = PAGE, page = 0x20 + uar->ordinal;
+	const uint64_t offset = uar_offset + (uint64_t)uar->ordinal * host_page();
+	const uint32_t length = host_page(), page = 0x20 + uar->ordinal;
 
 	switch (attr->attr_id) {
 	case MLX5_IB_ATTR_UAR_OBJ_ALLOC_HANDLE:
@@ -586,7 +592,7 @@ static int query_dm(struct ib_uverbs_ioctl_hdr *call)
 {
 	const struct object *dm =
 		object_find(OBJECT_DM, number(call, MLX5_IB_ATTR_QUERY_DM_REQ_HANDLE));
-	const uint64_t start = dm ? (uint64_t)dm->ordinal * PAGE + DM_START : 0;
+	const uint64_t start = dm ? (uint64_t)dm->ordinal * host_page() + DM_START : 0;
 	const uint16_t page = dm ? dm->ordinal : 0;
 
 	trace_line("QUERY_DM");
@@ -640,75 +646,14 @@ static int method(uint16_t object, uint16_t method_id, struct ib_uverbs_ioctl_hd
 	return 0;
 }
 
-static uint8_t syndrome(enum ibv_wc_status status)
-{
-	static const uint8_t of[] = {
-		[IBV_WC_LOC_LEN_ERR] = 0x01,	       [IBV_WC_LOC_QP_OP_ERR] = 0x02,
-		[IBV_WC_LOC_PROT_ERR] = 0x04,	       [IBV_WC_WR_FLUSH_ERR] = 0x05,
-		[IBV_WC_MW_BIND_ERR] = 0x06,	       [IBV_WC_BAD_RESP_ERR] = 0x10,
-		[IBV_WC_LOC_ACCESS_ERR] = 0x11,	       [IBV_WC_REM_INV_REQ_ERR] = 0x12,
-		[IBV_WC_REM_ACCESS_ERR] = 0x13,	       [IBV_WC_REM_OP_ERR] = 0x14,
-		[IBV_WC_RETRY_EXC_ERR] = 0x15,	       [IBV_WC_RNR_RETRY_EXC_ERR] = 0x16,
-		[IBV_WC_REM_ABORT_ERR] = DEVICE_ERROR,
-	};
-
-	return status < sizeof(of) && of[status] ? of[status] : DEVICE_ERROR;
-}
-
-static unsigned cqe_opcode(const struct completion *c)
-{
-	if (c->wc->status)
-		return c->receive ? CQE_RESP_ERROR : CQE_REQ_ERROR;
-	if (!c->receive)
-		return CQE_REQ;
-	if (c->wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-		return CQE_RESP_WRITE_IMM;
-	if (c->wc->wc_flags & IBV_WC_WITH_INV)
-		return CQE_RESP_SEND_INV;
-	return c->wc->wc_flags & IBV_WC_WITH_IMM ? CQE_RESP_SEND_IMM : CQE_RESP_SEND;
-}
-
 static void complete(struct object *cq, const struct completion *c)
 {
+	struct mlx5_cqe cqe = mlx5_completion(c, model_on() ? mlx5_clock_now() : cq->produced);
 	const struct ibv_wc *wc = c->wc;
-	struct mlx5_cqe cqe = {
-		.flags_rqpn = htobe32((wc->wc_flags & IBV_WC_GRH ? 1u << 28 : 0) |
-				      (wc->sl & 0xfu) << 24 | wc->src_qp),
-		.srqn_uidx =
-			htobe32(c->srq && c->srq->xrcd ? c->srq->user_index : c->qp->user_index),
-		.immediate = wc->wc_flags & IBV_WC_WITH_INV ? htobe32(wc->invalidated_rkey)
-							    : wc->imm_data,
-		.byte_count = htobe32(wc->byte_len),
-		.timestamp = htobe64(model_on() ? mlx5_clock_now() : cq->produced),
-		.opcode_qpn = htobe32((c->receive ? 0 : (uint32_t)c->note << 24) |
-				      (c->qp ? c->qp->number : wc->qp_num)),
-		.wqe_counter = htobe16(c->id),
-	};
 
-	if (wc->status) {
-		cqe.error.vendor = wc->vendor_err;
-		cqe.error.syndrome = syndrome(wc->status);
-	}
 	if (c->receive && !wc->status && wc->wc_flags & IBV_WC_WITH_INV)
 		mlx5_forget_list(mlx5_find_list(wc->invalidated_rkey));
-	write_cqe(cq, &cqe, cqe_opcode(c), 0);
-}
-
-/* The record has a serial number, the count of events that the process has read. A record with
- * an older number arms nothing. */
-static bool armed(struct object *cq, struct arm *ret_arm)
-{
-	uint32_t word = cq->ring.record[1];
-
-	if (word == cq->arm_seen)
-		return false;
-	cq->arm_seen = word;
-	word = be32toh(word);
-	if ((word >> 28 & 3) != (cq->events & 3))
-		return false;
-	ret_arm->solicited = word >> 24 & 1;
-	ret_arm->consumed = cq->produced - ((cq->produced - word) & INDEX_24);
-	return true;
+	mlx5_write_cqe(cq, &cqe, cqe.op_own >> 4, 0);
 }
 
 /* A doorbell carries the first eight bytes of a request, and thereby the index of the last
@@ -758,7 +703,7 @@ static unsigned ignored(const char *region, size_t offset)
 	.query_device_ex = query_device_ex, .alloc_dm = alloc_dm, .mapped = mapped,                \
 	.unmapped = mlx5_clock_unmapped, .tick = mlx5_clock_tick, .stored = stored,                \
 	.next_send = mlx5_next_send, .next_receive = mlx5_next_receive, .room = mlx_room,          \
-	.complete = complete, .entry = write_entry, .armed = armed, .traced_id = traced_id,        \
+	.complete = complete, .entry = write_entry, .armed = mlx5_armed, .traced_id = traced_id,   \
 	.traced_note = mlx5_note_of, .ignored = ignored
 
 const struct device device_mlx5 = { .name = "mlx5", COMMON };

@@ -54,6 +54,12 @@ void mlx5_clock_mapped(bool info, void *at);
 void mlx5_clock_unmapped(const void *at);
 void mlx5_clock_tick(void);
 
+/* mlx5_cqe.c: encode a completion; the upper half of its last byte is its opcode. */
+struct mlx5_cqe mlx5_completion(const struct completion *c, uint64_t timestamp);
+/* Write an entry and count it. @low: the bits of its last byte beside opcode and owner. */
+void mlx5_write_cqe(struct object *cq, struct mlx5_cqe *cqe, unsigned opcode, uint8_t low);
+bool mlx5_armed(struct object *cq, struct arm *ret_arm);
+
 int mlx5_next_send(struct object *qp, struct work *work);
 int mlx5_next_receive(struct object *queue, struct work *work);
 /*

@@ -77,10 +77,11 @@ static int alloc_pd(struct object *pd, struct command *command)
 static int take_ring(struct queue *ring, uint64_t page, uint64_t size, uint32_t entries,
 		     uint32_t stride, int record)
 {
-	if (page % PAGE || (uint64_t)entries * stride + PAGE > size || entries & (entries - 1))
+	if (page % host_page() || (uint64_t)entries * stride + host_page() > size ||
+	    entries & (entries - 1))
 		return EINVAL;
 	*ring = (struct queue){
-		.base = (uint8_t *)bytes_pointer(page) + PAGE,
+		.base = (uint8_t *)bytes_pointer(page) + host_page(),
 		.entries = entries,
 		.stride = stride,
 		.record = (uint32_t *)bytes_pointer(page) + record,
@@ -147,7 +148,7 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	trace_watch_object(qp, "rq", bytes_pointer(d.rbuf_addr), d.rbuf_size);
 	trace_watch_object(qp, "sq", bytes_pointer(d.sbuf_addr), d.sbuf_size);
 	response = (struct pvrdma_create_qp_resp){ .qpn = qp->number, .qp_handle = handle_of(qp) };
-	command_reply(command, &response, sizeof(response));
+	command_reply(command, &response, host_answer(sizeof(response), 0));
 	return 0;
 }
 

@@ -5,7 +5,8 @@
  *
  * The model compares the process's arming with the number of entries in its ring. Only the
  * backend knows which completions ask for an event (solicited or failed). The backend's CQ is
- * armed for those if the process arms.
+ * always armed for those, because the model sees the process's arming later than a message may
+ * come.
  */
 #include "tests/devices/model/model.h"
 
@@ -40,7 +41,7 @@ int model_create_cq(struct object *cq, uint32_t entries)
 	cq->backend.cq = ibv_create_cq(model_context(), entries, cq, channel, 0);
 	if (!cq->backend.cq)
 		return errno;
-	return 0;
+	return channel ? ibv_req_notify_cq(cq->backend.cq, 1) : 0;
 }
 
 int model_resize_cq(struct object *cq, uint32_t entries)
@@ -48,7 +49,7 @@ int model_resize_cq(struct object *cq, uint32_t entries)
 	return model_on() ? ibv_resize_cq(cq->backend.cq, entries) : 0;
 }
 
-/* Whether the backend has reported a completion that asks for an event. */
+/* Return whether the backend has reported a completion that asks for an event. */
 static bool take_solicited(struct ibv_cq *backend)
 {
 	struct ibv_cq *cq;
@@ -57,6 +58,7 @@ static bool take_solicited(struct ibv_cq *backend)
 	if (!backend->channel || ibv_get_cq_event(backend->channel, &cq, &object))
 		return false;
 	ibv_ack_cq_events(cq, 1);
+	ibv_req_notify_cq(backend, 1);
 	return true;
 }
 
@@ -81,15 +83,19 @@ static void pass_on(struct object *cq, const struct ibv_wc *wc)
 		completion.srq = object_at(OBJECT_SRQ, owner & 0x7fffffff);
 	if (completion.note == WORK_SILENT)
 		return;
-	/* Otherwise the object has gone, and its completions with it. Those of an XRC SRQ
-	 * remain. */
+	/*
+	 * Otherwise the object has been destroyed together with its completions. Completions of an
+	 * XRC SRQ remain.
+	 */
 	if (completion.qp || (completion.srq && completion.srq->xrcd))
 		device->complete(cq, &completion);
 }
 
-/* A message may have brought the acknowledgement of a send with it. On a wire the
- * acknowledgement comes first, and programs that wait for both on one channel rely on that:
- * write the send's completion first. */
+/*
+ * A message may have brought the acknowledgement of a send with it. On a wire the acknowledgement
+ * comes first, and programs that wait for both on one channel rely on this order. Therefore write
+ * the completion of the send first.
+ */
 static void drain_acknowledged(const struct object *cq, const struct ibv_wc *wc, int count)
 {
 	static bool at_it; /* a nested call would overtake unwritten completions */
@@ -105,8 +111,10 @@ static void drain_acknowledged(const struct object *cq, const struct ibv_wc *wc,
 	}
 }
 
-/* Whether an armed CQ must have an event: it has completions that the process has not seen and
- * that no event has announced. */
+/*
+ * Return whether an armed CQ must have an event: it has completions that the process has not seen
+ * and that no event has announced.
+ */
 static bool has_news(const struct object *cq)
 {
 	uint32_t newest = cq->arm.solicited ? cq->solicited_until : cq->produced;
@@ -148,23 +156,14 @@ static bool drain(struct object *cq)
 /*
  * The backend acknowledges messages to an armed CQ at once, as an adapter always does. A peer
  * that sleeps until its send has completed waits for that.
- *
- * A completion between the process's arming and this check may have been a solicited one. A
- * superfluous event is harmless, but a missing event is not.
  */
 static void see_arm(struct object *cq)
 {
 	if (!device->armed(cq, &cq->arm))
 		return;
 	cq->armed = true;
-	if (!cq->backend.cq->channel)
-		return;
-	ibv_req_notify_cq(cq->backend.cq, 1);
-	if (!cq->arm.solicited)
-		return;
-	while (drain(cq))
-		;
-	cq->solicited_until = cq->produced;
+	if (cq->backend.cq->channel)
+		ibv_req_notify_cq(cq->backend.cq, 1);
 }
 
 void model_see_arms(void)
@@ -177,10 +176,13 @@ void model_see_arms(void)
 	}
 }
 
+/* The completion that asked for the event is one of those that the backend has now. */
 bool model_drain_cq(struct object *cq)
 {
 	bool solicited = take_solicited(cq->backend.cq), did = drain(cq);
 
+	while (solicited && drain(cq))
+		;
 	if (solicited)
 		cq->solicited_until = cq->produced;
 	see_arm(cq);

@@ -15,7 +15,7 @@
 
 uint8_t model_host_number(void)
 {
-	static const struct ibv_context *of; /* a child's is another */
+	static const struct ibv_context *of; /* context; a child has another one */
 	static uint8_t number;
 	struct ibv_cq *cq;
 	struct ibv_pd *pd;
@@ -92,7 +92,7 @@ void model_datagram_ready(struct object *qp)
 		post_arrival(d, i);
 }
 
-/* Whether this message comes for the first time. */
+/* Return whether this message arrives for the first time. */
 static bool is_new(struct datagram *d, uint32_t qpn, uint32_t number)
 {
 	static unsigned next;
@@ -222,7 +222,7 @@ static void acknowledged(struct object *qp, struct datagram *d, uint32_t number)
 	}
 }
 
-/* Whether a message that came a second time still waits for a receive of the process. */
+/* Return whether a message that arrived a second time still waits for a receive of the process. */
 static bool is_waiting(const struct datagram *d, uint32_t qpn, uint32_t number)
 {
 	for (uint32_t i = 0; i < ARRIVALS; i++) {

@@ -9,7 +9,7 @@ enum {
 	GRH = 40,
 	MTU = 4096,
 	SLOTS = 64,	/* sends on their way */
-	ARRIVALS = 128, /* buffers for what comes */
+	ARRIVALS = 128, /* buffers for arriving messages */
 	PEERS = 64,
 	AGAIN_MS = 20,
 	GIVE_UP_MS = 5000,
@@ -18,13 +18,13 @@ enum {
 	ACK = 0x5a,
 };
 
-/* In front of a reliable message. */
+/* The header in front of a reliable message. */
 struct header {
 	uint8_t kind, flags;
 	uint16_t unused;
 	uint32_t number;
 	uint32_t immediate; /* big-endian */
-	uint32_t qkey;	    /* of the sender, for the acknowledgement */
+	uint32_t qkey;	    /* Q_Key of the sender, for the acknowledgement */
 };
 
 struct slot {
@@ -41,7 +41,7 @@ struct slot {
 	uint64_t first_ms, last_ms;
 };
 
-/* The messages of a peer that have come: the highest number, and a bit for each of the 64 below. */
+/* The received messages of a peer: the highest number, and a bit for each of the 64 below it. */
 struct peer {
 	uint32_t qpn, highest;
 	uint64_t seen;
@@ -67,7 +67,7 @@ struct datagram {
 /* Send a buffer of d->out[] to a QP; false: the backend has no room. */
 bool datagram_post(struct datagram *d, uint32_t i, uint32_t length, struct ibv_ah *ah, uint32_t qpn,
 		   uint32_t qkey, uint32_t immediate, bool has_immediate);
-/* Whether the buffer's key allows the process to have this memory read or written. */
+/* Return whether the key of the buffer allows the process to let this memory be read or written. */
 bool datagram_is_allowed(const struct ibv_sge *sge);
 void datagram_complete_send(struct object *qp, const struct slot *slot, enum ibv_wc_status status);
 bool datagram_start_sends(struct object *qp, struct datagram *d);

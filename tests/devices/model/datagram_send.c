@@ -29,7 +29,9 @@ bool datagram_post(struct datagram *d, uint32_t i, uint32_t length, struct ibv_a
 	return !ibv_post_send(d->qp, &wr, &bad);
 }
 
-/* Whether the key allows the device to read or write this much of a buffer of the process. */
+/*
+ * Return whether the key allows the device to read or write this much of a buffer of the process.
+ */
 bool datagram_is_allowed(const struct ibv_sge *sge)
 {
 	const struct ibv_mr *mr = model_find_mr(sge->lkey);

@@ -17,7 +17,7 @@ enum {
 	RESEND_MS = 50,
 	TRIES = 60,
 	CONTROL_QKEY = 0x0dc0dc,
-	SILENT = 1 << 24, /* in a wr_id: a success is not reported */
+	SILENT = 1 << 24, /* bit of a wr_id: success is not reported */
 };
 
 enum message_kind {
@@ -34,7 +34,8 @@ struct link {
 	struct ibv_qp *qp; /* NULL: free */
 	bool connected;
 	struct ibv_ah_attr address;
-	uint32_t peer; /* an initiator's: the target; a target's: the initiator's queue pair */
+	/* of an initiator: the target; of a target: the queue pair of the initiator */
+	uint32_t peer;
 	uint64_t key;
 	unsigned tries;
 	uint64_t asked_ms;
@@ -46,7 +47,7 @@ struct dc {
 	struct ibv_mr *mr;
 	struct link links[LINKS], *current;
 	unsigned outstanding;
-	bool failed; /* what follows is flushed */
+	bool failed; /* the following requests are flushed */
 	unsigned next_out;
 	struct message out[MESSAGES];
 	uint8_t in[MESSAGES][GRH + sizeof(struct message)];
@@ -89,7 +90,7 @@ static void tell(struct object *qp, const struct ibv_ah_attr *address, uint32_t 
 
 	d->out[i] = *message;
 	if (wr.wr.ud.ah)
-		ibv_post_send(d->control, &wr, &bad); /* or it is told again */
+		ibv_post_send(d->control, &wr, &bad); /* or the message is sent again */
 }
 
 static int control_up(struct dc *d)
@@ -372,7 +373,7 @@ static struct link *link_to(struct object *qp, const struct work *work)
 	return link;
 }
 
-/* Whether the link can send by now. @ret_dead: the target does not answer. */
+/* Return whether the link can send now. @ret_dead: the target does not answer. */
 static bool is_ready(struct object *qp, struct link *link, bool *ret_dead)
 {
 	struct dc *d = qp->device;

@@ -82,7 +82,7 @@ int model_create_qp(struct object *qp, const struct ib_uverbs_ex_create_qp *q, u
 		    uint32_t receives);
 int model_modify_qp(struct object *qp, const struct ib_uverbs_modify_qp *q);
 int model_query_qp(struct object *qp, struct ib_uverbs_query_qp_resp *ret);
-/* Whether a queue pair was created whose lost messages are not sent again. */
+/* Return whether there is a queue pair whose lost messages are not sent again. */
 bool model_loses_messages(void);
 int model_mcast(struct object *qp, const uint8_t *gid, uint16_t lid, bool attach);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Post decoded work requests to the backend, in order, as many as it takes. */
+/* Post decoded work requests to the backend in order, as many as it accepts. */
 #include "tests/devices/model/model.h"
 
 #include <errno.h>
@@ -95,7 +95,7 @@ static int post_bind(struct object *qp, struct work *work)
 						  .bind_info = wr->bind_mw.bind_info });
 }
 
-/* Whether the process may have this memory read or written. */
+/* Return whether the process may let this memory be read or written. */
 static bool is_allowed(const struct object *qp, const struct ibv_sge *sge, unsigned access)
 {
 	const struct object *mr = object_by_number(OBJECT_MR, sge->lkey);
@@ -148,19 +148,30 @@ static int post(struct object *qp, struct work *work)
 	return r;
 }
 
+/* A device sends an atomic operation on a crooked address, and the peer refuses it (IBTA vol. 1,
+ * 9.4.5.1). The backend refuses to post it. */
+static bool is_crooked(const struct ibv_send_wr *wr)
+{
+	return (wr->opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+		wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) &&
+	       wr->wr.atomic.remote_addr % sizeof(uint64_t);
+}
+
 /* Fail a malformed request and stop the QP, as a device does. */
 static void refuse(struct object *qp, const struct work *work, int error)
 {
-	const struct ibv_wc wc = { .status = error == EACCES ? IBV_WC_LOC_PROT_ERR
-							     : IBV_WC_LOC_QP_OP_ERR,
+	const struct ibv_wc wc = { .status = error == EACCES	     ? IBV_WC_LOC_PROT_ERR
+					     : is_crooked(&work->wr) ? IBV_WC_REM_INV_REQ_ERR
+								     : IBV_WC_LOC_QP_OP_ERR,
 				   .qp_num = qp->number };
 
-	if (error != EACCES)
+	if (wc.status == IBV_WC_LOC_QP_OP_ERR)
 		fprintf(stderr, "devices: %s: a work request that nobody can execute (id %u, %s)\n",
 			object_name(OBJECT_QP, qp->handle), work->id, strerror(error));
 	device->complete(
 		qp->send_cq,
 		&(struct completion){ .qp = qp, .id = work->id, .note = work->note, .wc = &wc });
+	qp->send_cq->solicited_until = qp->send_cq->produced; /* a failure asks for an event */
 	ibv_modify_qp(qp->backend.qp, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_ERR },
 		      IBV_QP_STATE);
 	qp->state = IBV_QPS_ERR;
@@ -201,7 +212,7 @@ bool model_send(struct object *qp)
 		model_see_arms();
 		r = there < 0 ? -there : post(qp, &work);
 		if (r == ENOMEM)
-			return did; /* the backend's queue is full: later */
+			return did; /* the backend's queue is full, so try again later */
 		if (r)
 			refuse(qp, &work, r);
 		qp->sq.consumed += work.entries;

@@ -24,7 +24,7 @@ int model_create_srq(struct object *srq, uint32_t entries, uint32_t sges)
 	srq->backend.srq = ibv_create_srq_ex(model_context(), &attr);
 	if (!srq->backend.srq)
 		return errno;
-	/* By which requests on the wire name it. */
+	/* The number by which requests on the wire name the SRQ. */
 	if (srq->xrcd)
 		ibv_get_srq_num(srq->backend.srq, &srq->number);
 	return 0;

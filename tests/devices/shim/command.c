@@ -39,6 +39,7 @@ static const struct {
 	  IN(create_comp_channel), OUT(create_comp_channel) },
 	COMMAND(CREATE_CQ, create_cq, OUT(create_cq)),
 	COMMAND(RESIZE_CQ, resize_cq, OUT(resize_cq)),
+	COMMAND(POLL_CQ, poll_cq, OUT(poll_cq)),
 	COMMAND(DESTROY_CQ, destroy_cq, OUT(destroy_cq)),
 	COMMAND(CREATE_QP, create_qp, OUT(create_qp)),
 	COMMAND(MODIFY_QP, modify_qp, 0),

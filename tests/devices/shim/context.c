@@ -65,13 +65,45 @@ int handle_get_context(struct command *c)
 
 int context_attributes(struct command *c, struct ibv_device_attr *ret)
 {
+	int r;
+
 	*ret = plain_device;
 	if (model_on())
 		model_query_device(ret);
 	ret->vendor_id = device->vendor_id;
 	ret->vendor_part_id = device->part_id;
 	ret->phys_port_cnt = 1;
-	return device->query_device(ret, c);
+	r = device->query_device(ret, c);
+	if (host_is("all-capabilities")) {
+		ret->device_cap_flags |= IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B |
+					 IBV_DEVICE_XRC | IBV_DEVICE_MANAGED_FLOW_STEERING;
+		ret->max_mw = 64;
+		ret->max_srq = 64;
+		ret->max_srq_wr = ret->max_srq_wr ?: 64;
+		ret->max_srq_sge = ret->max_srq_sge ?: 1;
+		ret->max_mcast_grp = ret->max_mcast_qp_attach = ret->max_total_mcast_qp_attach = 8;
+	}
+	return r;
+}
+
+/* Capabilities of the extended query that drivers of adapters report, whether or not a provider
+ * serves them. */
+static void all_capabilities(struct ib_uverbs_ex_query_device_resp *ret)
+{
+	ret->tm_caps = (struct ib_uverbs_tm_caps){
+		.max_rndv_hdr_size = 64,
+		.max_num_tags = 127,
+		.flags = 1,
+		.max_ops = 8192,
+		.max_sge = 30,
+	};
+	ret->cq_moderation_caps.max_cq_moderation_count = 0xffff;
+	ret->cq_moderation_caps.max_cq_moderation_period = 0xfff;
+	ret->rss_caps.supported_qpts = 1u << IBV_QPT_RAW_PACKET;
+	ret->rss_caps.max_rwq_indirection_tables = 16;
+	ret->rss_caps.max_rwq_indirection_table_size = 64;
+	ret->max_wq_type_rq = 64;
+	ret->max_dm_size = ret->max_dm_size ?: 4096;
 }
 
 static struct ib_uverbs_query_device_resp device_response(const struct ibv_device_attr *a)
@@ -136,6 +168,8 @@ int handle_query_device_ex(struct command *c)
 	response.device_cap_flags_ex = attr.device_cap_flags;
 	if (device->query_device_ex)
 		device->query_device_ex(&response);
+	if (host_is("all-capabilities"))
+		all_capabilities(&response);
 	response.response_length = c->out_len < sizeof(response) ? c->out_len : sizeof(response);
 	command_answer(c, &response, sizeof(response));
 	return r;

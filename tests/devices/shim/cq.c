@@ -85,6 +85,19 @@ int handle_resize_cq(struct command *c)
 	return r;
 }
 
+/* A driver has no completions of a queue whose ring the process reads. */
+int handle_poll_cq(struct command *c)
+{
+	const struct ib_uverbs_poll_cq *q = c->in;
+	const struct ib_uverbs_poll_cq_resp response = { .count = 0 };
+
+	trace_line("POLL_CQ %s", object_name(OBJECT_CQ, q->cq_handle));
+	if (!object_find(OBJECT_CQ, q->cq_handle))
+		return EINVAL;
+	command_answer(c, &response, sizeof(response));
+	return 0;
+}
+
 /* Events may come before they have to. */
 int handle_modify_cq(struct command *c)
 {

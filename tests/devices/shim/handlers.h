@@ -39,6 +39,7 @@ int object_destroy(enum object_type type, uint32_t handle, uint32_t ret_events[2
 int handle_create_cq(struct command *c);
 int handle_create_cq_ex(struct command *c);
 int handle_resize_cq(struct command *c);
+int handle_poll_cq(struct command *c);
 int handle_modify_cq(struct command *c);
 int handle_destroy_cq(struct command *c);
 int cq_create(const struct ib_uverbs_ex_create_cq *q, struct command *c, struct object **ret_cq,

@@ -15,3 +15,13 @@ bool host_is(const char *word)
 			return true;
 	return false;
 }
+
+size_t host_page(void)
+{
+	return host_is("large-pages") ? 65536 : 4096;
+}
+
+size_t host_answer(size_t now, size_t then)
+{
+	return host_is("old-kernel") ? then : now;
+}

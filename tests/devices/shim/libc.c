@@ -71,11 +71,11 @@ int real_socket(int domain, int type, int protocol)
 
 __attribute__((constructor)) static void choose(void)
 {
-	static const struct device *const all[] = { &device_mlx5,	&device_mlx5_dynamic,
-						    &device_mlx5_full,	&device_mlx4,
-						    &device_mlx4_ib,	&device_efa,
-						    &device_vmw_pvrdma, &device_mana,
-						    &device_erdma,	&device_erdma_roce };
+	static const struct device *const all[] = {
+		&device_mlx5,	 &device_mlx5_dynamic, &device_mlx5_full,  &device_mlx4,
+		&device_mlx4_ib, &device_efa,	       &device_vmw_pvrdma, &device_mana,
+		&device_erdma,	 &device_erdma_roce,   &device_bnxt_re
+	};
 	const char *name = getenv("DEVICES_DEVICE"), *folder = getenv("DEVICES_SYSFS");
 
 	for (size_t i = 0; name && folder && i < sizeof(all) / sizeof(all[0]); i++) {
@@ -328,8 +328,41 @@ static bool replace_map(void *from, void *to)
 	return false;
 }
 
+/* Map memory that begins a page of the played kernel. */
+static void *map_page(size_t length, int protection, int flags)
+{
+	size_t page = host_page(), whole = length + page;
+	char *map = REAL(mmap)(NULL, whole, protection, flags | MAP_ANONYMOUS, -1, 0), *at;
+
+	if (map == MAP_FAILED)
+		return map;
+	at = (char *)(((uintptr_t)map + page - 1) & ~(page - 1));
+	if (at != map)
+		REAL(munmap)(map, at - map);
+	REAL(munmap)(at + length, map + whole - (at + length));
+	return at;
+}
+
+static bool has_large_pages(const void *at, size_t length)
+{
+	return device && !at && length && length % 65536 == 0 && host_is("large-pages");
+}
+
 /* A device maps nothing larger: only after a driver's wrong answer does a program ask for more. */
 #define MAP_MAX (64 << 20)
+
+/* Called with device_lock. */
+static void add_map(const char *name, enum region_kind kind, void *map, size_t length, off_t offset)
+{
+	if (device->mapped) {
+		replace_map(NULL, map);
+		device->mapped(offset, map, length);
+	}
+	if (kind == REGION_REGISTERS)
+		trace_registers(name, map, length);
+	else
+		trace_watch(name, map, length);
+}
 
 static void *map_device(void *at, size_t length, int protection, int flags, off_t offset)
 {
@@ -343,27 +376,34 @@ static void *map_device(void *at, size_t length, int protection, int flags, off_
 		errno = r;
 		return MAP_FAILED;
 	}
-	map = REAL(mmap)(at, length, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+	if (has_large_pages(at, length))
+		map = map_page(length, PROT_READ | PROT_WRITE, flags);
+	else
+		map = REAL(mmap)(at, length, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
+	model_command_begin();
 	trace_flush();
 	trace_line("mmap offset=0x%llx length=0x%zx protection=%d -> %s",
 		   (unsigned long long)offset, length, protection, name);
-	if (map == MAP_FAILED)
-		return map;
-	if (device->mapped) {
-		model_command_begin();
-		replace_map(NULL, map);
-		device->mapped(offset, map, length);
-		model_command_end();
-	}
-	if (kind == REGION_REGISTERS)
-		trace_registers(name, map, length);
-	else
-		trace_watch(name, map, length);
+	if (map != MAP_FAILED)
+		add_map(name, kind, map, length, offset);
+	model_command_end();
 	return map;
+}
+
+/* The C library's name for the same function. Sanitizers call it before dlsym() is possible. */
+long __sysconf(int name);
+
+PUBLIC long sysconf(int name)
+{
+	if (device && name == _SC_PAGESIZE && !libc_untouched && host_is("large-pages"))
+		return host_page();
+	return __sysconf(name);
 }
 
 PUBLIC void *mmap(void *at, size_t length, int protection, int flags, int fd, off_t offset)
 {
+	if (flags & MAP_ANONYMOUS && !libc_untouched && has_large_pages(at, length))
+		return map_page(length, protection, flags);
 	if (!is_ours(fd) || flags & MAP_ANONYMOUS)
 		return REAL(mmap)(at, length, protection, flags, fd, offset);
 	return map_device(at, length, protection, flags, offset);
@@ -374,19 +414,28 @@ PUBLIC void *mmap64(void *at, size_t length, int protection, int flags, int fd, 
 	return mmap(at, length, protection, flags, fd, offset);
 }
 
+static void trace_unmapping(const void *at)
+{
+	const char *name;
+
+	model_command_begin();
+	name = trace_unmap(at);
+	if (name) {
+		trace_flush();
+		trace_line("munmap %s", name);
+	}
+	model_command_end();
+}
+
 PUBLIC int munmap(void *at, size_t length)
 {
-	const char *name = trace_on() ? trace_unmap(at) : NULL;
-
 	if (device && device->unmapped && at && replace_map(at, NULL)) {
 		model_command_begin();
 		device->unmapped(at);
 		model_command_end();
 	}
-	if (name) {
-		trace_flush();
-		trace_line("munmap %s", name);
-	}
+	if (trace_on())
+		trace_unmapping(at);
 	return REAL(munmap)(at, length);
 }
 

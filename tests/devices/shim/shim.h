@@ -4,7 +4,7 @@
  * environment:
  *
  * - DEVICES_DEVICE: mlx5, mlx5-dynamic, mlx5-full, mlx4, mlx4-ib, efa, vmw_pvrdma, mana,
- *   erdma or erdma-roce. Without it the shim does nothing.
+ *   erdma, erdma-roce or bnxt_re. Without it the shim does nothing.
  *
  * - DEVICES_SYSFS: folder in which each process gets a tree that announces the device.
  *   SYSFS_PATH is set to that tree.
@@ -28,7 +28,9 @@
  * - DEVICES_HOST: words, separated by commas, that change the host: no-wc has no write
  *   combining, new-firmware has version 16.35.1, raw-numbers returns the firmware's numbers of
  *   raw packet queue pairs, out-of-order has mlx5's queue pairs whose data may arrive so, clock has
- *   a counter of mlx4.
+ *   a counter of mlx4, old-firmware has mlx5's completions of version 0,
+ *   old-kernel answers as the drivers of Linux 5.4, all-capabilities advertises capabilities that
+ *   some provider does not serve, large-pages has pages of 64 KiB.
  */
 #ifndef DEVICES_SHIM_H
 #define DEVICES_SHIM_H
@@ -84,6 +86,10 @@ ssize_t rdma_netlink_send(int fd, const struct msghdr *msg);
 int fault_of(const char *command);
 /* Whether DEVICES_HOST has this word. */
 bool host_is(const char *word);
+/* The bytes of a page of the kernel. */
+size_t host_page(void);
+/* The bytes of a driver's answer: @now, or @then on an old kernel. */
+size_t host_answer(size_t now, size_t then);
 /* Spoil a driver's answer as DEVICES_WILD demands. */
 void fault_spoil(void *answer, size_t length);
 

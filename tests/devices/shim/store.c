@@ -3,7 +3,8 @@
  * faults. The handler poisons the bytes around, sets the processor's trap flag and lets the
  * instruction run. Then it lets the instruction run over the inverse poison. The bytes that
  * either run changed are the bytes that the instruction stores, even if they had the same value
- * before. */
+ * before. The thread holds device_lock until the instruction has run. A thread that faults
+ * meanwhile waits, and then runs its instruction in the same way. */
 #include "tests/devices/shim/trace.h"
 
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include "tests/devices/model/model.h"
 
 enum {
 	WINDOW = 128,
@@ -28,12 +30,14 @@ static struct {
 	uint8_t before[WINDOW], first[WINDOW];
 	gregset_t registers;
 	enum {
-		IDLE,
 		FIRST_RUN,
 		SECOND_RUN,
 		LOAD
 	} phase;
 } step;
+
+/* This thread runs such an instruction. */
+static _Thread_local bool steps;
 
 static void report_range(size_t from, size_t to)
 {
@@ -70,13 +74,16 @@ static void on_fault(int signal_number, siginfo_t *info, void *argument)
 {
 	ucontext_t *context = argument;
 	uintptr_t address = (uintptr_t)info->si_addr;
-	struct region *region = trace_find(address);
+	struct region *region;
 
-	if (!region || !region->registers || step.phase != IDLE) {
+	model_command_begin();
+	region = trace_find(address);
+	if (steps || !region || !region->registers) {
 		trace_line("! fault at %s", trace_pointer(address));
 		signal(signal_number, SIG_DFL);
 		return;
 	}
+	steps = true;
 	trace_flush();
 	mprotect(region->at, region->length, PROT_READ | PROT_WRITE);
 	step.region = region;
@@ -101,6 +108,10 @@ static void on_trap(int signal_number, siginfo_t *info, void *argument)
 {
 	ucontext_t *context = argument;
 
+	if (!steps) {
+		signal(signal_number, SIG_DFL);
+		return;
+	}
 	switch (step.phase) {
 	case FIRST_RUN:
 		memcpy(step.first, step.window, step.length);
@@ -113,13 +124,11 @@ static void on_trap(int signal_number, siginfo_t *info, void *argument)
 		break;
 	case LOAD:
 		break;
-	default:
-		signal(signal_number, SIG_DFL);
-		return;
 	}
 	mprotect(step.region->at, step.region->length, PROT_NONE);
-	step.phase = IDLE;
 	context->uc_mcontext.gregs[REG_EFL] &= ~(greg_t)TRAP_FLAG;
+	steps = false;
+	model_command_end();
 }
 
 void store_watch(struct region *region)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Trace mode writes the actions of a provider as lines of text. Queue memory is compared with a
  * copy at each step, command and register store; stores to registers are executed one by one
- * (store.c). For processes of one thread. */
+ * (store.c). Threads take turns: a command, a mapping, its end and a store to a register hold
+ * device_lock. What a thread stores in memory is written by the thread that looks next. */
 #ifndef DEVICES_TRACE_H
 #define DEVICES_TRACE_H
 

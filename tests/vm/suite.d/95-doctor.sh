@@ -114,7 +114,7 @@ echo "rxe0 hca_handle=max hca_object=max" >/sys/fs/cgroup/jobs/rdma.max
 expect 16 'libibverbs.d' 'ibverbs-providers' \
     mounted 'mount -t tmpfs none $BUILD/lib/libibverbs.d; touch $BUILD/lib/libibverbs.d/.build-tree' -- \
     rdma-doctor
-expect 16 "couldn't load driver" 'from one release' \
+expect 16 "couldn't load driver" 'reinstall the package of the provider' \
     mounted 'mount --bind /dev/null $BUILD/lib/librxe-rdmav101.so' -- rdma-doctor
 if theirs=$(ldconfig -p | sed -n 's/.*libibverbs\.so\.1 .*x86-64.* => //p' | head -n 1) && [ "$theirs" ]; then
     expect 16 "$theirs, the libibverbs that is loaded" 'one release' \

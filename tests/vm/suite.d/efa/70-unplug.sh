@@ -1,0 +1,16 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The playing process ends, so that the device is gone without notice, while no program has it open. The driver waits
+# half a minute for the first command that is not answered, and then gives the device up. Then a new device is plugged in.
+
+. "$SUITE/played.sh"
+kill -9 "$plays"
+wait_gone
+until ! ls /sys/bus/pci/devices/1d1d:* >/dev/null 2>&1; do
+    sleep 0.1
+done
+"$BUILD/tests/vm/play_efa" /run/play_efa >/run/play_efa.log 2>&1 &
+echo $! >/run/play_efa.pid
+wait_device
+pingpong ours srd 40 1000
+exit $failed

@@ -1,0 +1,13 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The kernel's drivers mlx5_core and mlx5_ib on an adapter that a process plays: how the device describes itself, with both
+# libraries, and whether the adapter has met a command that it does not know.
+
+. "$SUITE/played.sh"
+ibv_devinfo -v >ours 2>messages || fail "ibv_devinfo: $?"
+[ ! -s messages ] || { fail "ibv_devinfo -v says:"; cat messages; }
+with theirs ibv_devinfo -v >theirs 2>&1 || fail "the distribution's ibv_devinfo: $?"
+diff ours theirs || failed=1
+grep -q 'state:.*PORT_ACTIVE' ours || fail "no active port"
+[ ! -s /run/play_mlx5.log ] || { fail "the adapter says:"; cat /run/play_mlx5.log; }
+exit $failed
