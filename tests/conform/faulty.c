@@ -159,7 +159,7 @@ static int flushed(struct ibv_cq *cq, int room, struct ibv_wc *wc)
 			*wc = (struct ibv_wc){ .wr_id = pending[i].wr_id,
 					       .status = IBV_WC_WR_FLUSH_ERR,
 					       .qp_num = pending[i].qp->qp_num };
-			pending[i].flushed = false;
+			pending[i] = (struct pending){};
 			return 1;
 		}
 	return 0;

@@ -32,7 +32,7 @@ b0 look r0+128/64
 """
 # The fault of the device, the verb that it refuses, the errno, and other options.
 DEVICES = [("create_qp=1+:ENOMEM", "qp", errno.ENOMEM, ()), ("create_cq=1+:ENOMEM", "cq", errno.ENOMEM, ()),
-           ("reg_mr=1+:ENOMEM", "region", errno.ENOMEM, ("--rules", "1,2,3")),
+           ("reg_mr=1+:ENOMEM", "region", errno.ENOMEM, ("--seed", "106", "--programs", "15")),
            ("post_send=1+:EINVAL", "post", errno.EINVAL, ("--replay", "/dev/stdin"))]
 
 

@@ -6,12 +6,14 @@ test_doctor.py <case> <program>: a case is a function below, its assertions are 
 """
 
 import argparse
+import concurrent.futures
 import ctypes
 import json
 import os
 import random
 import re
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -177,6 +179,68 @@ FAULTS = [
     ("a note, strict", {"proc/self/limits": "\nMax locked memory 8388608 8388608 bytes\n"}, ["--strict"], 20, "8388608", "limits.d"),
 ]  # fmt: skip
 
+# A host whose device has a PCI function, in order in all that --speed looks at, and what is wrong with one of it.
+FUNCTION = "sys/devices/pci0000:00/0000:3b:00.0"
+CPU = "sys/devices/system/cpu"
+
+
+def express(control, first=0x40):
+    """A configuration space with the PCI Express capability behind another one at @first."""
+    space = bytearray(256)
+    space[0x34] = first
+    space[first : first + 2] = 0x01, 0x60
+    space[0x60], space[0x68:0x6A] = 0x10, struct.pack("<H", control)
+    return bytes(space)
+
+
+FAST = {
+    f"{DEVICE}/device": ("link", "../../../devices/pci0000:00/0000:3b:00.0"),
+    f"{FUNCTION}/vendor": "0x15b3\n",
+    f"{FUNCTION}/current_link_width": "16\n",
+    f"{FUNCTION}/max_link_width": "16\n",
+    f"{FUNCTION}/current_link_speed": "16.0 GT/s PCIe\n",
+    f"{FUNCTION}/max_link_speed": "16.0 GT/s PCIe\n",
+    f"{FUNCTION}/numa_node": "1\n",
+    f"{FUNCTION}/config": express(0x2810),
+    f"{FUNCTION}/iommu_group/type": "identity\n",
+    **{f"{FUNCTION}/msi_irqs/{number}": "msix\n" for number in (70, 71, 72)},
+    **{f"proc/irq/{70 + cpu}/smp_affinity_list": f"{4 + cpu}\n" for cpu in range(3)},
+    "sys/devices/system/node/node1/cpulist": "4-7\n",
+    "proc/self/status": "Name:\tx\nVmPin:\t0 kB\nCapEff:\t0\nCpus_allowed_list:\t0-7\n",
+    **{f"{CPU}/cpu{cpu}/cpufreq/scaling_governor": "performance\n" for cpu in range(8)},
+    "proc/meminfo": "MemTotal: 9 kB\nHugePages_Total:       0\nHugePages_Free:        0\n",
+    "sys/kernel/mm/transparent_hugepage/enabled": "always [madvise] never\n",
+    "sys/module/pcie_aspm/parameters/policy": "[default] performance powersave\n",
+}
+SPEED = [
+    ("speed, healthy", {}, 0, "", ""),
+    ("fewer lanes", {f"{FUNCTION}/current_link_width": "8\n"}, 44, "8 lanes of 16.0 GT/s, 126 Gbit/s; the adapter can do 16", "slot with 16"),
+    ("slower lanes", {f"{FUNCTION}/current_link_speed": "2.5 GT/s PCIe\n"}, 44, "16 lanes of 2.5 GT/s, 32 Gbit/s", "slot"),
+    ("a virtual function", {f"{FUNCTION}/current_link_width": "0\n", f"{FUNCTION}/physfn/vendor": "0x15b3\n",
+     **{f"{FUNCTION}/physfn/{which}_link_{what}": text for which in ("current", "max") for what, text in
+        (("width", "4\n"), ("speed", "8.0 GT/s\n"))}}, 0, "", ""),
+    ("no relaxed ordering", {f"{FUNCTION}/config": express(0x2800)}, 45, "relaxed ordering is off", "setpci -s 0000:3b:00.0"),
+    ("short reads", {f"{FUNCTION}/config": express(0x0810)}, 45, "pieces of 128 bytes", "5000:7000"),
+    ("a capability at the end of the space", {f"{FUNCTION}/config": express(0x2800, 0xF8)}, 45, "relaxed ordering is off", "setpci"),
+    ("a loop of capabilities", {f"{FUNCTION}/config": express(0).replace(b"\x01\x60", b"\x01\x40")}, 0, "", ""),
+    ("configuration of a user", {f"{FUNCTION}/config": express(0)[:64]}, 0, "", ""),
+    ("another node", {"proc/self/status": "Name:\tx\nCpus_allowed_list:\t0-3\n"}, 46, "at NUMA node 1", "--cpunodebind=1"),
+    ("one processor for interrupts", {f"proc/irq/{number}/smp_affinity_list": "5\n" for number in (70, 71, 72)}, 47,
+     "all its 3 interrupts go to one processor", "irqbalance"),
+    ("one effective processor", {f"proc/irq/{number}/effective_affinity_list": "5\n" for number in (70, 71, 72)}, 47, "go to one processor", "irqbalance"),
+    ("a width that is not known", {f"{FUNCTION}/max_link_width": "255\n"}, 0, "", ""),
+    ("many processors", {f"{CPU}/cpu{cpu}/cpufreq/scaling_governor": "powersave\n" if cpu == 70 else "performance\n" for cpu in range(71)}, 49,
+     "1 of 71 processors", "cpupower"),
+    ("far interrupts", {f"proc/irq/{70 + cpu}/smp_affinity_list": f"{cpu}\n" for cpu in range(3)}, 47, "other NUMA nodes than 1", "node 1"),
+    ("IOMMU", {f"{FUNCTION}/iommu_group/type": "DMA\n"}, 48, "each unmapping waits", "iommu=pt"),
+    ("a lazy IOMMU", {f"{FUNCTION}/iommu_group/type": "DMA-FQ\n"}, 0, "", ""),
+    ("governor", {f"{CPU}/cpu3/cpufreq/scaling_governor": "powersave\n"}, 49, "1 of 8 processors save power (governor powersave)", "cpupower"),
+    ("governor with a preference", {f"{CPU}/cpu3/cpufreq/scaling_governor": "powersave\n",
+     f"{CPU}/cpu3/cpufreq/energy_performance_preference": "performance\n"}, 0, "", ""),
+    ("ASPM", {"sys/module/pcie_aspm/parameters/policy": "default performance [powersave]\n"}, 49, "ASPM", "pcie_aspm.policy"),
+    ("no huge pages", {"sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]\n"}, 50, "transparent ones are off", "vm.nr_hugepages"),
+]  # fmt: skip
+
 # Of these nothing may say that there is no fault, whatever the exit code.
 NOT_WELL = {"one of two", "one adapter of two"}
 
@@ -259,6 +323,172 @@ def case_live(options):
     assert found["first_failure"] == "uroce" and "UROCE=on" in found["fix"], found
     found = report(options, "--device", "uroce_lo", UROCE="on:nonsense0")
     assert found["first_failure"] == "uroce" and "nonsense0" in found["cause"], found
+    check_played(options)
+
+
+# What uroce does wrong on demand, and the rung that finds it. Each rung has two QPs of the process. uroce repeats single
+# packets of RC whatever the number of retries is.
+TRANSFER_FAULTS = [
+    ("drop=1+:send", "rc", "the SEND: transport retry counter exceeded"),
+    ("corrupt=1+:write", "rc", "the RDMA write: transport retry counter exceeded"),
+    ("drop=1+:read_response", "rc", "the RDMA read: transport retry counter exceeded"),
+    ("post_send=2:ENOMEM", "rc", "ibv_post_send: Cannot allocate memory"),
+    ("qp_fatal=1:qp=1", "rc", "the SEND"),
+    ("drop=5:qp=3", "ud", "31 of 32 datagrams arrived: 1 lost"),
+    ("create_ah=1:EINVAL", "ud", "ibv_create_ah: Invalid argument"),
+    ("drop=1+:qp=5", "latency", "an RDMA write: transport retry counter exceeded"),
+    ("drop=1+:qp=7", "rate", "an RDMA write: transport retry counter exceeded"),
+]
+
+
+def check_played(options):
+    """The files of uroce-run are not those of the kernel: under it the report is the same."""
+    expected = report(options, UROCE="on:lo")
+    # The address sanitizer must be the first library.
+    for way in ("namespace",) if is_sanitized(options.program) else ("namespace", "preload"):
+        launcher = [Path(options.program).parent / "uroce-run", "-w", way]
+        environment = {**os.environ, "UROCE": "on:lo"}
+        if subprocess.run([*launcher, "true"], check=False, stderr=subprocess.PIPE, timeout=120, env=environment).returncode:
+            continue
+        result = subprocess.run([*launcher, options.program, "--json"], check=False, stdout=subprocess.PIPE, timeout=120, env=environment)
+        found = json.loads(result.stdout)
+        for before, after in zip(expected["rungs"], found["rungs"]):
+            assert before["state"] == after["state"], (way, before, after)
+        assert [one["device"] for one in found["devices"]] == [one["device"] for one in expected["devices"]], found["devices"]
+
+
+def case_transfer(options):
+    """Data goes through a device in order, and what is wrong with one that is not is found."""
+    found = report(options, "--transfer", "uroce_lo", UROCE="on:lo")
+    assert found["exit_code"] == 0, found
+    states = {rung["rung"]: rung["state"] for rung in found["rungs"]}
+    assert all(states[name] == "ok" for name in ("rc", "ud", "latency", "rate")), found
+    told = found["transfer"]
+    assert told["works"] and told["device"] == "uroce_lo" and told["datagrams_arrived"] == told["datagrams_sent"], told
+    assert told["rate_mbps"] and told["port_mbps"] and told["latency_median_ns"] <= told["latency_slowest_ns"], told
+    # They wait for timeouts, therefore all at once.
+    with concurrent.futures.ThreadPoolExecutor(len(TRANSFER_FAULTS)) as pool:
+        reports = list(pool.map(lambda row: report(options, "-t", "uroce_lo", UROCE="on:lo", UROCE_FAULTS=row[0]), TRANSFER_FAULTS))
+    for (fault, rung, words), found in zip(TRANSFER_FAULTS, reports):
+        assert found["first_failure"] == rung and words in found["cause"], (fault, found)
+        assert "UROCE_FAULTS" in found["fix"] and not found["transfer"]["works"], (fault, found)
+    # Not asked for, or of a copy.
+    states = {rung["rung"]: rung["state"] for rung in report(options, "--device", "uroce_lo", UROCE="on:lo")["rungs"]}
+    assert states["rc"] == states["rate"] == "unneeded", states
+    with tempfile.TemporaryDirectory() as folder:
+        make_copy(options, Path(folder), {})
+        states = {rung["rung"]: rung["state"] for rung in report(options, "--root", folder, "-t")["rungs"]}
+    assert states["rc"] == "unseen", states
+
+
+# Counters that move while they are watched, and the rung that finds it, with its words. The last ones are a healthy host and
+# a file that is no counter.
+HW = f"{DEVICE}/ports/1/hw_counters"
+PORT = f"{DEVICE}/ports/1/counters"
+NETDEV = "sys/class/net/eth0/statistics"
+WATCHED = [
+    ({f"{PORT}/symbol_error": 3, f"{HW}/out_of_sequence": 4}, "links", "mlx0 port 1 symbol_error moved by 3", "ethtool -m"),
+    ({f"{NETDEV}/rx_crc_errors": 1}, "links", "eth0 rx_crc_errors moved by 1", "cable"),
+    ({"sys/class/net/eth0/carrier_changes": 2}, "links", "eth0 carrier_changes moved by 2", "cable"),
+    ({f"{HW}/rx_icrc_encapsulated": 1}, "links", "damaged (invariant CRC)", "tunnel"),
+    ({f"{HW}/out_of_buffer": 7}, "drops", "no receive was posted", "post more"),
+    ({f"{NETDEV}/rx_missed_errors": 7}, "drops", "did not take them in time", "PFC"),
+    ({f"{HW}/out_of_sequence": 12, f"{HW}/local_ack_timeout_err": 1}, "losses", "out_of_sequence moved by 12", "switches"),
+    ({f"{HW}/local_ack_timeout_err": 1, f"{HW}/np_cnp_sent": 5}, "losses", "no acknowledgement came in time", "switches"),
+    ({f"{HW}/rnr_nak_retry_err": 2}, "receivers", "the peer had posted no receive (RNR)", "cpu.max"),
+    ({f"{HW}/req_transport_retries_exceeded": 1}, "losses", "queue pairs failed: the peer did not answer", "switches"),
+    ({f"{HW}/req_rnr_retries_exceeded": 1}, "receivers", "for too long (RNR)", "cpu.max"),
+    ({f"{HW}/requester_retries_exceeded": 1}, "losses", "queue pairs failed: the peer did not answer", "switches"),
+    ({f"{DEVICE}/hw_counters/sq_num_to": 1}, "losses", "no acknowledgement came in time", "switches"),
+    ({f"{DEVICE}/hw_counters/num_cqovf": 1}, "refusals", "completion queues overflowed", "ibv_wc_status"),
+    ({f"{HW}/resp_remote_access_errors": 1}, "refusals", "a wrong key or address", "ibv_wc_status"),
+    ({f"{HW}/rp_cnp_ignored": 1}, "congestion", "does not obey", "senders"),
+    ({f"{HW}/np_cnp_sent": 5, f"{HW}/rx_write_requests": 900, f"{NETDEV}/rx_packets": 10**9}, None, "senders were told to slow down", ""),
+    ({"proc/net/snmp": 4}, None, "a socket's buffer was full", ""),
+    ({f"{HW}/lifespan": 4, f"{HW}/rx_write_requests": 900}, None, "", ""),
+]  # fmt: skip
+
+
+def counter_file(path, value):
+    if not path.endswith("snmp"):
+        return f"{value}\n"
+    return f"Ip: Forwarding\nIp: 1\nUdp: InDatagrams RcvbufErrors\nUdp: 5 {value}\nUdpLite: x\nUdpLite: 1\n"
+
+
+def watched(options, folder, moves, *arguments, ending=signal.SIGINT, change=lambda root: None):
+    """Watch a copy in which the counters of @moves move, and end that by a signal."""
+    root = Path(folder)
+    start = 2**32 - 2
+    make_copy(options, root, {path: counter_file(path, start) for row in WATCHED for path in row[0]})
+    command = [options.program, "--root", folder, "--watch", "600", *arguments]
+    watcher = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "UROCE": "auto"})
+    line = watcher.stderr.readline()
+    assert re.fullmatch(r"rdma-doctor: watching \d+ counters for 600 seconds; Ctrl-C ends it\n", line), line
+    for path, by in moves.items():
+        write(root, path, counter_file(path, start + by))
+    change(root)
+    watcher.send_signal(ending)
+    text, errors = watcher.communicate(timeout=120)
+    assert not errors, errors
+    return watcher.returncode, text
+
+
+def check_watched(options, row):
+    moves, rung, words, fix = row
+    with tempfile.TemporaryDirectory() as folder:
+        code, text = watched(options, folder, moves, "--json")
+    found = json.loads(text)
+    assert found.get("first_failure") == rung and found["exit_code"] == code, (row, found)
+    told = [one for one in found["rungs"] if words in one.get("cause", one.get("found", ""))]
+    assert told and (not fix or fix in told[0]["fix"]), (row, found)
+    moved = {one["counter"]: one["moved"] for one in found["watch"]["moved"]}
+    expected = {"RcvbufErrors" if path.endswith("snmp") else Path(path).name: by for path, by in moves.items()}
+    expected.pop("lifespan", None)
+    assert moved == expected, (row, moved)
+    assert all(one["kind"] == "traffic" or one["meaning"] for one in found["watch"]["moved"]), found["watch"]
+
+
+def case_watch(options):
+    """Counters that move are found, with their meaning, in files and in uroce."""
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda row: check_watched(options, row), WATCHED))
+    with tempfile.TemporaryDirectory() as folder:
+        code, text = watched(options, folder, {f"{HW}/out_of_sequence": 3})
+    assert code == 32 and re.search(r"mlx0 port 1 out_of_sequence +3  requests arrived out of sequence", text), text
+    # A counter that was reset, and did not move since.
+    with tempfile.TemporaryDirectory() as folder:
+        code, text = watched(options, folder, {f"{PORT}/symbol_error": 2 - 2**32})
+    assert code == 0 and "0 of " in text, text
+    with tempfile.TemporaryDirectory() as folder:
+        code, text = watched(options, folder, {f"{PORT}/symbol_error": 5 - 2**32})
+    assert code == 30 and "symbol_error moved by 3:" in text, text
+    # A device that is removed.
+    with tempfile.TemporaryDirectory() as folder:
+        code, text = watched(options, folder, {}, change=lambda root: shutil.rmtree(root / DEVICE))
+    assert code == 30 and "mlx0 vanished while it was watched" in text, text
+    # The process that watches ends with its parent, and does not keep the pipe open.
+    with tempfile.TemporaryDirectory() as folder:
+        code, text = watched(options, folder, {}, ending=signal.SIGTERM)
+    assert code == -signal.SIGTERM and not text, text
+    # liburoce has the counters. The dlopen() of the address sanitizer does not search where the program says.
+    environment = {"UROCE": "on:lo", "LD_LIBRARY_PATH": str(Path(options.program).parent.parent / "lib")}
+    rows = [("drop=3:write", "losses", "out of sequence"), ("corrupt=3:write", "links", "rcvd_icrc_err"), ("seed=1", None, "")]
+    for fault, rung, words in rows:
+        result = run(options, "--json", "-t", "uroce_lo", "-w1", UROCE_FAULTS=fault, **environment)
+        found = json.loads(result.stdout)
+        assert found.get("first_failure") == rung and words in found.get("cause", ""), (fault, found)
+        assert {"uroce", "udp"} >= {one["source"] for one in found["watch"]["moved"]} - {"statistics"}, found["watch"]
+    states = {rung["rung"]: rung["state"] for rung in report(options)["rungs"]}
+    assert states["links"] == states["congestion"] == "unneeded", states
+
+
+def case_speed(options):
+    """What makes a working host slow, one thing at a time; nothing of it without --speed."""
+    for name, changes, code, cause, fix in SPEED:
+        check_copy(options, name, {**FAST, **changes}, ["--speed"], code, cause, fix)
+    broken = {name: content for row in SPEED[1:3] for name, content in row[1].items()}
+    check_copy(options, "not asked", {**FAST, **broken}, [], 0, "", "")
+    check_copy(options, "no function", {}, ["--speed", "--strict"], 0, "", "")
 
 
 def case_shown(options):
@@ -384,10 +614,16 @@ def case_options(options):
         without_proc(options)
     assert run(options, "--help").stdout.startswith(b"Usage: rdma-doctor")
     assert re.fullmatch(rb"rdma-doctor [\d.]+\n", run(options, "--version").stdout)
+    with tempfile.TemporaryDirectory() as folder:
+        make_copy(options, Path(folder), {})
+        result = run(options, "--root", folder, "--require", "mlx7", "--watch", "1", UROCE="auto")
+    assert result.returncode == 25 and b"counters for 1 seconds" in result.stderr, result
     for wrong in (["--pid", "x"], ["--pid", "9999999999"], ["--pid", ""], ["--pid", "../1"], ["--device", "a/b"], ["--device", "."], ["--root", "/nowhere"],
                   ["--root", "/" + "x" * 200], ["--bogus"], ["word"], ["--require", ""], ["--require", "0"],
-                  ["--require", "a/b"], ["--require", "1,mlx0"], ["--require", "99999999999"], ["--require", "2", "--require", "3"],
-                  ["--device", "mlx0", "--require", "1"]):  # fmt: skip
+                  ["--require", "a/b"], ["--require", "-1"], ["--require", "1,mlx0"], ["--require", "99999999999"], ["--require", "2", "--require", "3"],
+                  ["--device", "mlx0", "--require", "1"], ["--transfer", "a/b"], ["--transfer", "mlx0", "mlx1"],
+                  ["--watch", "0"], ["--watch", "86401"], ["--watch", "x"], ["--watch", "5", "mlx0"], ["--watch=999999"], ["-w-1"],
+                  *(["--serve", *more] for more in (["--json"], ["--watch"], ["--speed"], ["--require", "1"], ["--pid", "1"], ["--strict"]))):  # fmt: skip
         result = run(options, *wrong)
         assert result.returncode == 2 and result.stderr and not result.stdout, (wrong, result)
 

@@ -91,6 +91,62 @@ static void ring_wrap(void)
 	rt_close(dev);
 }
 
+/* Return the depth of the largest queues, up to 16500. A device may have less than max_qp_wr,
+ * because a request takes several of its places. */
+static uint32_t depth_find(const struct rt_dev *dev)
+{
+	struct ibv_cq *cq = ibv_create_cq(dev->ctx, 1, NULL, NULL, 0);
+	uint32_t most = dev->attr.orig_attr.max_qp_wr, depth = most < 16500 ? most : 16500;
+	struct ibv_qp *qp = NULL;
+
+	CHECK(cq);
+	for (; !qp; depth /= qp ? 1 : 2) {
+		struct ibv_qp_init_attr attr = { .qp_type = IBV_QPT_RC,
+						 .send_cq = cq,
+						 .recv_cq = cq,
+						 .cap = { depth, depth, 1, 1, 0 } };
+
+		CHECK(depth);
+		qp = ibv_create_qp(dev->pd, &attr);
+	}
+	CHECK_OK(ibv_destroy_qp(qp));
+	CHECK_OK(ibv_destroy_cq(cq));
+	return depth;
+}
+
+/* Requests go round rings of the largest size. */
+static void largest(void)
+{
+	enum {
+		SPARE = 512, /* requests of a ring more than what was asked for */
+		COUNT = 1000
+	};
+	struct rt_dev *dev = rt_open();
+	uint32_t depth = depth_find(dev);
+	struct rt_options options = { .send_wr = depth, .recv_wr = depth, .cqe = COUNT };
+	struct rt_pair pair;
+	struct ibv_sge sge;
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 0, &sge);
+
+	if (depth < COUNT)
+		rt_skip("the largest queue has %u places, fewer than a list of this case", depth);
+	pair = rt_pair_open(dev, &options);
+	sge = rt_sge(&pair.a, 0, 8);
+	for (uint32_t i = 0; i < depth + SPARE; i += COUNT) {
+		for (uint32_t n = i; n < i + COUNT; n++) {
+			rt_recv(&pair.b, n, 0, 8);
+			wr.wr_id = n;
+			wr.send_flags = n == i + COUNT - 1 ? IBV_SEND_SIGNALED : 0;
+			POST(&pair.a, &wr);
+		}
+		EXPECT(&pair.a, i + COUNT - 1, IBV_WC_SEND);
+		for (uint32_t n = i; n < i + COUNT; n++)
+			EXPECT(&pair.b, n, IBV_WC_RECV);
+	}
+	rt_pair_close(&pair);
+	rt_close(dev);
+}
+
 /* One call for a list; they arrive in order. */
 static void list(void)
 {
@@ -228,14 +284,10 @@ static void one_way(void)
 }
 
 static const struct rt_case cases[] = {
-	{ "sizes", sizes },
-	{ "immediate", immediate },
-	{ "ring_wrap", ring_wrap },
-	{ "list", list },
-	{ "unsignalled", unsignalled },
-	{ "sig_all", sig_all },
-	{ "late_receive", late_receive },
-	{ "loopback", loopback },
-	{ "one_way", one_way },
+	{ "sizes", sizes },	    { "immediate", immediate },
+	{ "ring_wrap", ring_wrap }, { "largest", largest },
+	{ "list", list },	    { "unsignalled", unsignalled },
+	{ "sig_all", sig_all },	    { "late_receive", late_receive },
+	{ "loopback", loopback },   { "one_way", one_way },
 };
 RT_MAIN(cases)

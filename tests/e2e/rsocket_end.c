@@ -13,10 +13,11 @@
 #include "tests/lib/rt_cm.h"
 #include "tests/lib/rt_rsocket.h"
 
-#define PIECE	 50000
-#define TOTAL	 (3u << 20) /* more than all buffers of a connection hold */
-#define LONG_MS	 60000
-#define QUIET_MS 500 /* time in which a peer acknowledges everything */
+#define PIECE	  50000
+#define TOTAL	  (3u << 20) /* more than all buffers of a connection hold */
+#define LONG_MS	  60000
+#define EVENTS_MS 5000
+#define QUIET_MS  500 /* time in which a peer acknowledges everything */
 
 static uint8_t byte_at(size_t i)
 {
@@ -294,7 +295,9 @@ static void full_peer_killed(void)
 
 /*
  * Return a stream whose peer was killed with a message to it under way, once both have arrived that
- * report this: the failed message, and the end of the connection.
+ * report this: the failed message, and the end of the connection. On a busy machine the call that
+ * is to ask for an event of the message may end before that, or its event belongs to an earlier
+ * message. Therefore wait for the hang-up as well.
  */
 static int unanswered(enum role role)
 {
@@ -312,8 +315,10 @@ static int unanswered(enum role role)
 	p.events = POLLPRI; /* no news, but the wait asks for an event of the next completion */
 	CHECK_INT(rpoll(&p, 1, 1), 0);
 	rt_child_kill(&child);
-	while (epoll_wait(fd, events, 2, LONG_MS) == 1)
+	for (int ms = 0; ms < EVENTS_MS && epoll_wait(fd, events, 2, LONG_MS) < 2; ms++)
 		usleep(1000);
+	p.events = 0;
+	CHECK_INT(rpoll(&p, 1, LONG_MS), 1);
 	return fd;
 }
 

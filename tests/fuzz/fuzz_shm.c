@@ -232,6 +232,18 @@ static void first_rings(void)
 	uroce_shm_rings_begin(&victim.peer, 0, 1);
 }
 
+/*
+ * The peer finishes its copies. An object that the peer copies from or to ends only after that, so
+ * a copy that never ends would stop victim_end().
+ */
+static void copies_end(void)
+{
+	for (unsigned int i = 0; i < PATH_STRANDS; i++) {
+		for (unsigned int j = 0; j < SHM_USES; j++)
+			victim.peer.used->use[i][j] = 0;
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct input in = { data, size };
@@ -241,6 +253,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		first_rings();
 	for (int i = 0; i < 64 && in.size; i++)
 		act(input_u8(&in) % ACTIONS, &in);
+	copies_end();
 	victim_end();
 	return 0;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: confine [seccomp] [again] [memlock] [uid=NUMBER] -- COMMAND...
+ * usage: confine [seccomp] [again] [memlock] [uid=NUMBER] [call=NAME] [refused=NAME] -- COMMAND...
  *
  * Run a command with restrictions: without the system calls that container runtimes deny by
  * default, without a second mapping of shared memory (mremap() of no bytes), without memory that
- * may be locked, or as an ordinary user without any capability.
+ * may be locked, as an ordinary user without any capability, or without one system call: "call="
+ * answers as a kernel that does not know it, "refused=" with EPERM.
  */
 #include <errno.h>
 #include <grp.h>
@@ -116,6 +117,52 @@ static void deny_again(void)
 	filter_set(filter, ARRAY_SIZE(filter));
 }
 
+/* Have one system call answered with @error. */
+static void deny_call(const char *name, int error)
+{
+	static const struct {
+		const char *name;
+		unsigned int number;
+	} calls[] = {
+		{ "memfd_create", SYS_memfd_create },
+		{ "eventfd", SYS_eventfd2 },
+		{ "epoll_create1", SYS_epoll_create1 },
+		{ "epoll_ctl", SYS_epoll_ctl },
+		{ "getrandom", SYS_getrandom },
+		{ "socketpair", SYS_socketpair },
+		{ "socket", SYS_socket },
+		{ "bind", SYS_bind },
+		{ "listen", SYS_listen },
+		{ "getsockopt", SYS_getsockopt },
+		{ "setsockopt", SYS_setsockopt },
+		{ "getsockname", SYS_getsockname },
+		{ "fcntl", SYS_fcntl },
+		{ "fallocate", SYS_fallocate },
+		{ "ftruncate", SYS_ftruncate },
+		{ "connect", SYS_connect },
+		{ "sendmsg", SYS_sendmsg },
+		{ "recvmsg", SYS_recvmsg },
+		{ "timerfd_create", SYS_timerfd_create },
+		{ "madvise", SYS_madvise },
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(calls); i++) {
+		const struct sock_filter filter[] = {
+			BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+			BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, calls[i].number, 0, 1),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | error),
+			BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+		};
+
+		if (strcmp(calls[i].name, name) == 0) {
+			filter_set(filter, ARRAY_SIZE(filter));
+			return;
+		}
+	}
+	errno = EINVAL;
+	die(name);
+}
+
 static void become(uid_t uid)
 {
 	if (setgroups(0, NULL) || setgid(uid) || setuid(uid))
@@ -143,6 +190,10 @@ int main(int argc, char **argv)
 			deny_again();
 		else if (!strcmp(argv[i], "seccomp"))
 			deny_calls();
+		else if (!strncmp(argv[i], "call=", 5))
+			deny_call(argv[i] + 5, ENOSYS);
+		else if (!strncmp(argv[i], "refused=", 8))
+			deny_call(argv[i] + 8, EPERM);
 		else
 			return 2;
 	}

@@ -32,7 +32,7 @@
 struct rt_case {
 	const char *name;
 	void (*run)(void);
-	/* Called instead of run, for tables of similar cases. */
+	/* Called instead of @run, for tables of similar cases. */
 	void (*run_with)(const void *arg);
 	const void *arg;
 };
@@ -101,12 +101,14 @@ void rt_buf_free(struct rt_buf *buf);
 #define RT_ACCESS                                                                    \
 	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
 	 (rt_has_atomics() ? IBV_ACCESS_REMOTE_ATOMIC : 0))
-bool rt_has_atomics(void); /* of the device that is open */
-/* Whether the device belongs to the kernel. Its software devices have known flaws, which cases
- * name when they skip. */
+bool rt_has_atomics(void); /* Return whether the open device has atomics. */
+/*
+ * Return whether the device belongs to the kernel. Its software devices have known flaws, which
+ * cases name when they skip.
+ */
 bool rt_is_kernel(const struct rt_dev *dev);
 bool rt_is_rxe(const struct rt_dev *dev);
-/* Whether the running kernel has at least this version. */
+/* Return whether the running kernel has at least this version. */
 bool rt_kernel_since(unsigned int major, unsigned int minor);
 
 /* Descriptors and mappings of the process. */
@@ -132,11 +134,11 @@ struct rt_options {
 	uint32_t cqe;	       /* 0: 64 */
 	size_t size;	       /* bytes of the buffer; 0: 64 KiB */
 	uint64_t send_ops;     /* IBV_QP_EX_WITH_*: create by ibv_create_qp_ex() */
-	uint64_t wc_flags;     /* of an extended CQ */
+	uint64_t wc_flags;     /* flags of an extended CQ */
 	bool cq_ex;	       /* create by ibv_create_cq_ex() */
 	bool srq;	       /* one SRQ for both sides */
 	bool sig_all;
-	bool channel;	   /* the CQs announce to a completion channel */
+	bool channel;	   /* the CQs report events to a completion channel */
 	bool no_access;	   /* the QP refuses remote operations */
 	uint8_t rd_atomic; /* 0: 1 */
 	uint8_t retry_cnt; /* 0: 7 */
@@ -156,7 +158,7 @@ struct rt_side {
 	struct ibv_qp_ex *qpx; /* with send_ops */
 	struct rt_buf buf;
 	struct rt_options options;
-	struct rt_connection *connection; /* iWARP only; side a holds that of both sides */
+	struct rt_connection *connection; /* iWARP only; side a has the connection of both sides */
 	uint32_t psn;
 };
 
@@ -165,7 +167,7 @@ struct rt_side {
 struct rt_connection *rt_iwarp_connect(struct rt_side *a, struct rt_side *b) __attribute__((weak));
 void rt_iwarp_close(struct rt_connection *connection) __attribute__((weak));
 bool rt_is_iwarp(const struct rt_dev *dev);
-/* Skip the case on iWARP; @reason names the property of iWARP that forbids it. */
+/* Skip the case on iWARP; @reason: the text names the property of iWARP that forbids it. */
 void rt_skip_iwarp(const struct rt_dev *dev, const char *reason);
 
 /* The address that one side sends to the other, in this process or through a socket. */

@@ -10,7 +10,7 @@
 
 /* Return the address of the device under test, with @port in host order. */
 struct sockaddr_storage rt_cm_address(uint16_t port);
-/* Whether the device under test and the connection manager belong to the kernel. */
+/* Return whether the device under test and the connection manager belong to the kernel. */
 bool rt_cm_is_kernel(void);
 uint16_t rt_cm_port(struct rdma_cm_id *id);
 /* Open a channel. Skips the case if there is no connection manager for the device. */
@@ -29,7 +29,7 @@ void rt_cm_qp(struct rdma_cm_id *id);
 	rt_cm_expect(__FILE__, __LINE__, channel, RDMA_CM_EVENT_##type, status)
 struct rdma_cm_event *rt_cm_expect(const char *file, int line, struct rdma_event_channel *channel,
 				   enum rdma_cm_event_type type, int status);
-/* The same, and acknowledge the event at once. */
+/* Do the same, and acknowledge the event at once. */
 #define CM_TAKE(channel, type, status) CHECK_OK(rdma_ack_cm_event(CM_EXPECT(channel, type, status)))
 
 /* Check that a call of librdmacm fails with this errno. */
@@ -41,8 +41,10 @@ struct rdma_cm_event *rt_cm_expect(const char *file, int line, struct rdma_event
 
 /* Check that no event waits. */
 void rt_cm_expect_none(struct rdma_event_channel *channel);
-/* Wait until the manager knows that the connection of @id has ended or that its request was
- * withdrawn: the attributes of the peer are gone then. */
+/*
+ * Wait until the manager has noticed the end of @id's connection or the withdrawal of its request.
+ * Then the attributes of the peer are gone.
+ */
 void rt_cm_await_end(struct rdma_cm_id *id);
 
 /* Connect two channels. *ret_server is the identifier of the listening side. */

@@ -37,7 +37,7 @@ FOREIGN = {
     ("fork", 2), ("execve", 2), ("munmap", 2), ("free", 3), ("gai_strerror", 3), ("madvise", 2), ("getrlimit", 2), ("mlock", 2), ("poll", 2), ("open", 2), ("fcntl", 2),
     ("epoll", 7), ("errno", 3), ("capabilities", 7), ("network_namespaces", 7), ("udev", 7), ("udevadm", 8),
     ("limits.conf", 5), ("systemd.exec", 5), ("rdma", 8), ("rdma-link", 8), ("rdma-system", 8), ("rdma-dev", 8),
-    ("ip-address", 8), ("ip-neighbour", 8), ("modprobe", 8), ("sysfs", 5), ("pthread_cancel", 3), ("secure_getenv", 3), ("unix", 7), ("user_namespaces", 7), ("ld.so", 8),
+    ("ip-address", 8), ("ip-neighbour", 8), ("modprobe", 8), ("sysfs", 5), ("pthread_cancel", 3), ("secure_getenv", 3), ("unix", 7), ("user_namespaces", 7), ("ld.so", 8), ("ib_write_bw", 1), ("numactl", 8), ("dcb", 8), ("ethtool", 8),
 }  # fmt: skip
 
 # Whose functions the pages are about.

@@ -6,10 +6,14 @@ check_style.py prose TREE LIMITS    complain about each riddle (prose.py) of a p
 check_style.py list TREE [PATH...]  print the riddles of these files or folders, or of the whole tree
 check_style.py commits TREE FIRST   complain about subjects of the commits after FIRST
 check_style.py readme FOLDER        complain about files of FOLDER without a line in its README.md, and lines without a file
+check_style.py inventory FOLDER PAGE [write]
+                                    compare PAGE's table of the folders below FOLDER with the first comments of their
+                                    CMakeLists.txt, or write the table
 check_style.py subject              complain about the commit message on standard input
 check_style.py self-test            prove that each kind of mistake is found
 """
 import collections
+import itertools
 import re
 import subprocess
 import sys
@@ -18,10 +22,11 @@ from pathlib import Path
 import prose
 
 SUBJECT_LENGTH = 72
+INVENTORY = ("<!-- inventory -->", "<!-- end of the inventory -->")
 NO_IMPERATIVE = re.compile(r"^(?:a|an|the|who|what|that|those|one|it|each|some|no|nobody|nothing|\w+(?:ed|ing|s))\b", re.I)
 # Imperatives that end like another form of a verb.
-IMPERATIVE = {"pass", "process", "address", "discuss", "express", "guess", "need", "feed", "seed", "embed", "bring", "string",
-              "access", "press", "bypass", "focus", "exceed", "proceed", "succeed", "shed"}
+IMPERATIVE = {"pass", "process", "preprocess", "address", "discuss", "express", "guess", "need", "feed", "seed", "embed",
+              "bring", "string", "access", "press", "bypass", "focus", "exceed", "proceed", "succeed", "shed"}
 
 
 def git(tree, *arguments):
@@ -102,6 +107,38 @@ def readme_wrong(files, text):
             + [f"README.md: there is no {name}" for name in sorted(named - files)])
 
 
+def inventory_row(folder, source):
+    """A row of the table from the first paragraph of comment: sentences, and a last one that begins with "Needs:"."""
+    lines = source.splitlines()[1:]
+    comment = " ".join(line[2:] for line in itertools.takewhile(lambda line: line.startswith("# "), lines))
+    what, _, needs = comment.partition(" Needs: ")
+    linked = re.sub(r"\bdocumentation/([\w/-]+\.md)", r"[\1](\1)", what)
+    return f"| `{folder}` | {linked.rstrip('.')} | {needs.rstrip('.')} |", bool(needs)
+
+
+def inventory(folder):
+    """The table of the folders below @folder, and complaints about comments that are no rows."""
+    rows, wrong = ["| folder | what | needs |", "| --- | --- | --- |"], []
+    for path in sorted(Path(folder).glob("*/CMakeLists.txt")):
+        row, whole = inventory_row(f"{Path(folder).name}/{path.parent.name}", path.read_text())
+        rows.append(row)
+        wrong += [] if whole else [f"{path}: the first comment does not end with 'Needs: ...'"]
+    return "\n".join(rows) + "\n", wrong
+
+
+def inventory_wrong(folder, page, write=False):
+    table, wrong = inventory(folder)
+    begin, end = INVENTORY
+    before, _, rest = Path(page).read_text().partition(begin + "\n")
+    old, _, after = rest.partition(end)
+    if write:
+        Path(page).write_text(f"{before}{begin}\n\n{table}\n{end}{after}")
+        return wrong
+    missing, extra = set(table.splitlines()), set(old.splitlines()) - {""}
+    return wrong + [f"{page}: no line '{line}'" for line in sorted(missing - extra)] + [
+        f"{page}: no comment says '{line}'" for line in sorted(extra - missing)]
+
+
 def folder_files(folder):
     """Return the names of the files and folders in @folder."""
     return {path.name for path in Path(folder).iterdir()} - {"README.md", "__pycache__"}
@@ -149,6 +186,10 @@ def self_test():
     wrong += [] if [w.split(":")[0] for w in prose_wrong(riddles, limits)] == ["1", "2", "a/b", "4", "."] else ["limits"]
     readme = readme_wrong({"a", "b", "c"}, "| file | purpose |\n| `a`, `d/` | see `c` |\n")
     wrong += [] if [line.split()[-1] for line in readme] == ["b", "c", "d"] else [f"readme: {readme}"]
+    source = "# SPDX\n# Test a part:\n# documentation/a.md.\n# Needs: nothing.\n#\n# More.\n"
+    if inventory_row("tests/a", source) != ("| `tests/a` | Test a part: [a.md](a.md) | nothing |", True):
+        wrong.append("a row of the inventory")
+    wrong += ["a comment without needs"] if inventory_row("tests/a", "# SPDX\n# Test a part.\n")[1] else []
     wrong += [f"taken: {s}" for s in BAD_SUBJECTS if not subject_wrong(s)]
     wrong += [f"refused: {s}: {subject_wrong(s)}" for s in GOOD_SUBJECTS if subject_wrong(s)]
     return wrong
@@ -165,6 +206,8 @@ def main(arguments):
         wrong = commits_wrong(arguments[1], arguments[2])
     elif arguments[:1] == ["readme"] and len(arguments) == 2:
         wrong = readme_wrong(folder_files(arguments[1]), (Path(arguments[1]) / "README.md").read_text())
+    elif arguments[:1] == ["inventory"] and len(arguments) in (3, 4):
+        wrong = inventory_wrong(*arguments[1:3], write=arguments[3:] == ["write"])
     elif arguments == ["subject"]:
         subject = sys.stdin.readline().rstrip("\n")
         why = subject_wrong(subject)

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Two devices whose attributes the variable FIXTURE chooses, so that every line of ibv_devinfo
- * appears: all bits clear, all bits set, ordinary values, the values of an enum one after the
- * other, and failures of each query. */
+/*
+ * Two devices whose attributes the variable FIXTURE chooses, so that every line of ibv_devinfo
+ * appears. The bits are all clear, or all set but for those that release 44 has no names for, or
+ * only these are set. Others have ordinary values, or those of an enum one after the other. Each
+ * query can fail.
+ */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +21,7 @@ enum {
 	FAIL_PORT = 7,
 	FAIL_DEVICE = 8,
 	FAIL_OPEN = 9,
+	LATER = 10, /* what later releases name */
 	ENUMS = 16, /* and up */
 };
 
@@ -63,6 +67,45 @@ static void device_others(struct ibv_device_attr_ex *attr)
 	};
 }
 
+/* Set the bits that release 44 has no names for, or clear them. */
+static void later_bits(struct ibv_device_attr_ex *attr, bool set)
+{
+	const uint32_t odp = IBV_ODP_SUPPORT_FLUSH | IBV_ODP_SUPPORT_ATOMIC_WRITE;
+	uint32_t *const transports[] = {
+		&attr->odp_caps.per_transport_caps.rc_odp_caps,
+		&attr->odp_caps.per_transport_caps.uc_odp_caps,
+		&attr->odp_caps.per_transport_caps.ud_odp_caps,
+		&attr->xrc_odp_caps,
+	};
+
+	for (int i = 0; i < ARRAY_SIZE(transports); i++)
+		*transports[i] = set ? odp : *transports[i] & ~odp;
+	if (set) {
+		attr->device_cap_flags_ex = IBV_DEVICE_CC_DMA_BOUNCE;
+		attr->packet_pacing_caps.qp_rate_limit_max = 1;
+		attr->packet_pacing_caps.supported_qpts = 1 << IBV_QPT_RC;
+	} else {
+		attr->device_cap_flags_ex &= ~IBV_DEVICE_CC_DMA_BOUNCE;
+		attr->packet_pacing_caps.supported_qpts &= ~(1u << IBV_QPT_RC);
+	}
+}
+
+static int query_port_speed(struct ibv_context *ctx, uint32_t port_num, uint64_t *speed)
+{
+	if (variant() != LATER)
+		return -EOPNOTSUPP;
+	*speed = 1005;
+	return 0;
+}
+
+static int query_comp_cntr_caps(struct ibv_context *ctx, struct ibv_comp_cntr_caps *caps)
+{
+	if (variant() != LATER)
+		return -EOPNOTSUPP;
+	*caps = (struct ibv_comp_cntr_caps){ .max_counters = 9, .supported_qp_attach_ops = 0xff };
+	return 0;
+}
+
 static int query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
 			struct ibv_device_attr_ex *attr)
 {
@@ -70,7 +113,7 @@ static int query_device(struct ibv_context *ctx, const struct verbs_query_device
 
 	if (v == FAIL_DEVICE)
 		return -EIO;
-	if (v == NOTHING)
+	if (v == NOTHING || v == LATER)
 		*attr = (struct ibv_device_attr_ex){};
 	else if (v == SOME)
 		device_some(attr);
@@ -78,6 +121,7 @@ static int query_device(struct ibv_context *ctx, const struct verbs_query_device
 		device_others(attr);
 	else
 		memset(attr, v == ALL_ONES ? 0x01 : 0xff, sizeof(*attr));
+	later_bits(attr, v == LATER);
 	strcpy(attr->orig_attr.fw_ver, v == NOTHING ? "" : "1.2.3");
 	attr->orig_attr.phys_port_cnt = 2;
 	attr->phys_port_cnt_ex = 2;
@@ -174,6 +218,8 @@ static const struct verbs_ops ops = {
 	.query_port = query_port,
 	.query_gid = query_gid,
 	.query_gid_table = query_gid_table,
+	.query_port_speed = query_port_speed,
+	.query_comp_cntr_caps = query_comp_cntr_caps,
 };
 
 static const struct verbs_provider fixture_provider = {

@@ -357,6 +357,62 @@ static void case_handler_storm(void)
 	close(second.listener);
 }
 
+/* ---- signals without a handler ---- */
+
+static void *ignored_send(void *unused)
+{
+	(void)unused;
+	while (!atomic_load(&over)) {
+		pthread_kill(main_thread, SIGCHLD);
+		usleep(20);
+	}
+	return NULL;
+}
+
+/* Speak late, so that the reader sleeps. */
+static void *late_say(void *unused)
+{
+	(void)unused;
+	while (!atomic_load(&over)) {
+		usleep(100);
+		if (send(ends.b, "x", 1, MSG_NOSIGNAL) != 1)
+			break;
+	}
+	return NULL;
+}
+
+/*
+ * SIGCHLD, which the program ignores, ends no call, even if another signal has a handler that would
+ * end it.
+ */
+static void case_handler_of_another(void)
+{
+	struct sigaction handler = { .sa_handler = on_signal };
+	struct epoll_event event = { .events = EPOLLIN };
+	int epoll = epoll_create1(0);
+	pthread_t signals, says;
+	char byte;
+
+	ends = ends_open();
+	main_thread = pthread_self();
+	atomic_store(&over, false);
+	CHECK(sigaction(SIGUSR1, &handler, NULL) == 0);
+	CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, ends.a, &event) == 0);
+	pthread_create(&signals, NULL, ignored_send, NULL);
+	pthread_create(&says, NULL, late_say, NULL);
+	for (int i = 0; i < 2000 && !case_failed; i++) {
+		if (i % 2)
+			CHECK(epoll_wait(epoll, &event, 1, i % 4 == 1 ? -1 : 60000) == 1);
+		CHECK(recv(ends.a, &byte, 1, 0) == 1);
+	}
+	atomic_store(&over, true);
+	pthread_join(signals, NULL);
+	pthread_join(says, NULL);
+	signal(SIGUSR1, SIG_IGN);
+	close(epoll);
+	ends_close(&ends);
+}
+
 /* ---- the kernel's report on handlers ---- */
 
 static volatile sig_atomic_t came_value, came_code;
@@ -401,8 +457,13 @@ static void case_handler_actions(void)
 }
 
 const struct case_row handler_cases[] = {
-	{ "handler_sends", case_handler_sends },       { "handler_closes", case_handler_closes },
-	{ "handler_connects", case_handler_connects }, { "handler_forks", case_handler_forks },
-	{ "handler_jumps", case_handler_jumps },       { "handler_storm", case_handler_storm },
-	{ "handler_actions", case_handler_actions },   {},
+	{ "handler_sends", case_handler_sends },
+	{ "handler_closes", case_handler_closes },
+	{ "handler_connects", case_handler_connects },
+	{ "handler_forks", case_handler_forks },
+	{ "handler_jumps", case_handler_jumps },
+	{ "handler_storm", case_handler_storm },
+	{ "handler_actions", case_handler_actions },
+	{ "handler_of_another", case_handler_of_another },
+	{},
 };

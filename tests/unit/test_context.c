@@ -12,6 +12,12 @@ static int query_device(struct ibv_context *ctx, const struct verbs_query_device
 	attr->orig_attr.max_qp = 7;
 	attr->orig_attr.phys_port_cnt = 2;
 	attr->xrc_odp_caps = 0x1234;
+	attr->orig_attr.max_mw = attr->orig_attr.max_srq = attr->orig_attr.max_mcast_grp = 5;
+	attr->orig_attr.device_cap_flags = IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_XRC |
+					   IBV_DEVICE_MANAGED_FLOW_STEERING |
+					   IBV_DEVICE_RC_RNR_NAK_GEN;
+	attr->device_cap_flags_ex = attr->orig_attr.device_cap_flags | 1ull << 36;
+	attr->tm_caps.max_num_tags = attr->max_wq_type_rq = attr->max_dm_size = 5;
 	return 0;
 }
 
@@ -128,6 +134,22 @@ static void test_device_attr_refused(void **state)
 	assert_int_equal(vctx->query_device_ex(*state, &input, &attr, sizeof(attr)), EINVAL);
 	assert_int_equal(vctx->query_device_ex(*state, NULL, &attr, 8), EINVAL);
 	assert_int_equal(device_queries, 0);
+}
+
+/* The provider has no operations for what its kernel driver reports. */
+static void test_device_attr_unserved(void **state)
+{
+	const struct ibv_device_attr_ex *attr;
+
+	assert_int_equal(verbs_device_attr(*state, &attr), 0);
+	assert_int_equal(attr->orig_attr.max_mw, 0);
+	assert_int_equal(attr->orig_attr.max_srq, 0);
+	assert_int_equal(attr->orig_attr.max_mcast_grp, 0);
+	assert_int_equal(attr->orig_attr.device_cap_flags, IBV_DEVICE_RC_RNR_NAK_GEN);
+	assert_true(attr->device_cap_flags_ex == (IBV_DEVICE_RC_RNR_NAK_GEN | 1ull << 36));
+	assert_int_equal(attr->tm_caps.max_num_tags, 0);
+	assert_int_equal(attr->max_wq_type_rq, 0);
+	assert_int_equal(attr->max_dm_size, 0);
 }
 
 static void test_device_attr_is_asked_once(void **state)
@@ -272,6 +294,7 @@ int main(void)
 		CASE(test_port_failure_writes_nothing),
 		CASE(test_device_attr_length),
 		CASE(test_device_attr_refused),
+		CASE(test_device_attr_unserved),
 		CASE(test_device_attr_is_asked_once),
 		CASE(test_port_facts),
 		CASE(test_port_check),

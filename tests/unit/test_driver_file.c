@@ -94,7 +94,6 @@ static void test_bad_lines(void **state)
 		"match name",
 		"match userspace yes",
 		"match pci 15b3",
-		"\x01\x02",
 	};
 
 	for (unsigned int i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -112,6 +111,18 @@ static void test_bad_lines(void **state)
 		disc_driver_free(d);
 		free(said);
 	}
+}
+
+/* A line of the file must not control the terminal that shows the log. */
+static void test_control_bytes(void **state)
+{
+	struct disc_driver *d;
+	char *said;
+
+	assert_int_equal(parse("driver good\n\x01\x1b[31m\n", &d, &said), 0);
+	assert_contains(said, "'??[31m'");
+	disc_driver_free(d);
+	free(said);
 }
 
 static void test_no_driver_line(void **state)
@@ -223,7 +234,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_lines),      cmocka_unit_test(test_older_package),
 		cmocka_unit_test(test_absolute_path),  cmocka_unit_test(test_bad_lines),
-		cmocka_unit_test(test_no_driver_line), cmocka_unit_test(test_lacks_at_first),
+		cmocka_unit_test(test_control_bytes),  cmocka_unit_test(test_no_driver_line),
+		cmocka_unit_test(test_lacks_at_first),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -88,6 +88,40 @@ static void test_file(void **state)
 	expect(false, false);
 }
 
+static void expect_complaint(const char *complaint)
+{
+	struct capture c;
+	char *said;
+
+	capture_begin(&c);
+	disc_userspace_enabled(false);
+	said = capture_end(&c);
+	if (*complaint)
+		assert_contains(said, complaint);
+	else
+		assert_string_equal(said, "");
+	free(said);
+}
+
+/* What the file does not say is logged, not only a wrong policy. */
+static void test_complaints(void **state)
+{
+	char path[PATH_MAX + 16];
+
+	file_write(folder, "uroce.conf", "# comment\n\n \t\npolicy auto # here\r\n");
+	expect_complaint("");
+	file_write(folder, "uroce.conf", "polcy auto\n");
+	expect_complaint("'polcy auto': known are 'policy off'");
+	file_write(folder, "uroce.conf", "POLICY AUTO # loud\n");
+	expect_complaint("'POLICY AUTO ': known are");
+	file_write(folder, "uroce.conf", "policy Auto\n");
+	expect_complaint("policy 'Auto' is not off, auto or on");
+	snprintf(path, sizeof(path), "%s/uroce.conf", folder);
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(mkdir(path, 0755), 0);
+	expect_complaint("uroce.conf cannot be read: Is a directory");
+}
+
 /* The package switches the device on. The administrator overrides the package, and the user
  * both. */
 static void test_order(void **state)
@@ -122,9 +156,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_environment, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_environment_bad, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_complaints, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_order, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_build_tree, setup, teardown),
 	};
 
+	setenv("VERBS_LOG_LEVEL", "1", 1);
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

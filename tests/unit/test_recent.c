@@ -143,7 +143,7 @@ static void test_reg_with_dmah(void **state)
 	struct ibv_mr *mr;
 
 	result = 0;
-	/* A registration without the handle would not be the requested one. */
+	/* Registering without the handle instead would be wrong. */
 	ex_refused(pd, attr, EOPNOTSUPP, "ibv_reg_mr_ex with a DMA handle: not supported");
 	fake_of(*state)->ops.reg_mr_ex = reg_mr_ex;
 	mr = ibv_reg_mr_ex(pd, &attr);
@@ -243,8 +243,9 @@ static void test_small_ones(void **state)
 	struct verbs_dm dm = { .dm = { .context = *state, .handle = 4 } };
 	uint64_t speed = 0;
 
+	fake_log_take();
 	assert_int_equal(ibv_query_port_speed(*state, 1, &speed), EOPNOTSUPP);
-	assert_logged("ibv_query_port_speed: not supported");
+	assert_string_equal(fake_log_take(), "");
 	assert_int_equal(ibv_dm_export_dmabuf_fd(&dm.dm), -1);
 	assert_int_equal(errno, EOPNOTSUPP);
 	fake_log_take();

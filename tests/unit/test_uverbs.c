@@ -121,6 +121,20 @@ static void test_req_notify(void **state)
 	assert_int_equal(uverbs_req_notify_cq(&cq, 0), EIO);
 }
 
+static void test_poll_cq(void **state)
+{
+	struct verbs_cq cq = { .cq = { .context = *state, .handle = 77 } };
+	const struct ib_uverbs_poll_cq *cmd;
+
+	assert_int_equal(uverbs_poll_cq(&cq), 0);
+	cmd = request_of(IB_USER_VERBS_CMD_POLL_CQ, sizeof(*cmd));
+	assert_int_equal(cmd->cq_handle, 77);
+	/* A driver is only called for an entry, and that needs room in the answer. */
+	assert_int_equal(cmd->ne, 1);
+	assert_int_equal(attr_of(UVERBS_ATTR_CORE_OUT)->len,
+			 sizeof(struct ib_uverbs_poll_cq_resp) + sizeof(struct ib_uverbs_wc));
+}
+
 /* All events that the kernel has counted are acknowledged here: the wait ends at once. */
 static void test_destroy(void **state)
 {
@@ -488,6 +502,7 @@ int main(void)
 		uverbs_test(test_create_cq),
 		uverbs_test(test_create_cq_flags_need_mask),
 		uverbs_test(test_req_notify),
+		uverbs_test(test_poll_cq),
 		uverbs_test(test_destroy),
 		uverbs_test(test_create_qp),
 		uverbs_test(test_modify_qp),

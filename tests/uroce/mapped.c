@@ -45,8 +45,10 @@ enum word {
 	FILL,
 	WORD, /* value of the first word */
 	DEREGISTER,
-	MOVE, /* replace the region's memory by memory that is not shared */
-	CUT,  /* the file is empty */
+	MOVE,	 /* replace the region's memory by memory that is not shared */
+	CUT,	 /* the file is empty */
+	REPLACE, /* map other memory at the same addresses */
+	IN_FILE, /* value of the first word in the file */
 	END,
 	ANSWER,
 };
@@ -199,6 +201,13 @@ static uint16_t owner_obey(struct memory *m, uint16_t word)
 	case CUT:
 		CHECK_OK(ftruncate(m->fd, 0));
 		return ANSWER;
+	case REPLACE:
+		CHECK(mmap(m->p, SIZE, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == m->p);
+		return ANSWER;
+	case IN_FILE:
+		CHECK(pread(m->fd, &value, sizeof(value), PLACE) == sizeof(value));
+		return value;
 	}
 	FAIL("word %d", word);
 }
@@ -457,6 +466,40 @@ static void cut(const void *arg)
 	finish(&in);
 }
 
+/* Write one word after the owner has replaced the memory of its region. */
+static void write_replaced(struct initiator *in)
+{
+	CHECK_INT(ask(in, REPLACE), ANSWER);
+	*(uint64_t *)in->side.buf.p = 77;
+	post(in, IBV_WR_RDMA_WRITE, 8);
+	EXPECT(&in->side, 1, IBV_WC_RDMA_WRITE);
+}
+
+/* The region is a range of addresses, so the write changes the new memory. */
+static void replaced_private(void)
+{
+	struct initiator in = initiator_open(PRIVATE, false);
+
+	write_all(&in, SEED);
+	CHECK_INT(ask(&in, CHECK_DATA), ANSWER);
+	write_replaced(&in);
+	CHECK_INT(ask(&in, WORD), 77);
+	finish(&in);
+}
+
+/* The initiator has mapped the file, so the write changes the file and not the new memory. */
+static void replaced_memfd(void)
+{
+	struct initiator in = initiator_open(MEMFD, false);
+
+	write_all(&in, SEED);
+	CHECK(is_mapped(MEMFD));
+	write_replaced(&in);
+	CHECK_INT(ask(&in, WORD), 0);
+	CHECK_INT(ask(&in, IN_FILE), 77);
+	finish(&in);
+}
+
 /* Three initiators count in one word: by the mapping, by packets and in the owner itself. */
 static void count(struct initiator *in)
 {
@@ -584,6 +627,8 @@ static const struct rt_case cases[] = {
 	{ "cut_write", .run_with = cut, .arg = &write_opcode },
 	{ "cut_read", .run_with = cut, .arg = &read_opcode },
 	{ "cut_atomic", .run_with = cut, .arg = &atomic_opcode },
+	{ "replaced_private", replaced_private },
+	{ "replaced_memfd", replaced_memfd },
 	{ "together", together },
 	{ "again", again },
 	{ "many", many },

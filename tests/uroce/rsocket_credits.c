@@ -10,7 +10,7 @@
 
 #define COUNTERS_MAX 128
 #define A_MOMENT_MS  50
-#define MESSAGES     300 /* more than half of a queue: the peer is told of new receives */
+#define MESSAGES     300 /* over half of a queue: the peer learns of new receives */
 
 static uint64_t counter(struct rt_dev *dev, const char *name)
 {

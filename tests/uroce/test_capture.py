@@ -192,7 +192,7 @@ class Capture(unittest.TestCase):
         self.assertEqual((self.folder / "target").read_text(), "precious")
 
     def test_refused(self):
-        for text in ["f,size=5", "f,size=", "f,snaplen=10", "f,what=1", "%x", ""]:
+        for text in ["f,size=5", "f,size=", "f,snaplen=10", "f,what=1", "%x"]:
             with self.assertRaises(AssertionError) as caught:
                 run("uc", UROCE_CAPTURE=text)
             self.assertIn("uroce: Error: UROCE_CAPTURE: ", str(caught.exception))

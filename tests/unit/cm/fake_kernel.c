@@ -54,7 +54,7 @@ static int event_take(const void *command)
 static void answer_services(const void *command)
 {
 	struct ucma_abi_query_ib_service_resp *head;
-	struct ib_user_service_rec *records;
+	struct ucma_user_service_rec *records;
 	uint16_t out;
 	uint32_t room;
 
@@ -63,7 +63,7 @@ static void answer_services(const void *command)
 	head = calloc(1, out);
 	assert_non_null(head);
 	head->num_service_recs = kernel.services;
-	records = (struct ib_user_service_rec *)head->recs;
+	records = head->recs;
 	for (uint32_t i = 0; i < min_of(room, kernel.services); i++) {
 		records[i].id = htobe64(i + 1);
 		records[i].pkey = htobe16(0x8001);

@@ -582,10 +582,10 @@ static void test_services(void **state)
 	struct rdma_addrinfo *list;
 
 	assert_int_equal(rdma_resolve_addrinfo(id, NULL, "0x17", &hints), 0);
-	assert_int_equal(cmd->service_id, 0x17);
-	assert_int_equal(cmd->flags, UCMA_IB_SERVICE_ID);
+	assert_int_equal(cmd->ibs.service_id, 0x17);
+	assert_int_equal(cmd->ibs.flags, UCMA_IB_SERVICE_FLAG_ID);
 	assert_int_equal(rdma_resolve_addrinfo(id, NULL, "a service", &hints), 0);
-	assert_string_equal((const char *)cmd->service_name, "a service");
+	assert_string_equal((const char *)cmd->ibs.service_name, "a service");
 	kernel_event(id, RDMA_CM_EVENT_ADDRINFO_RESOLVED, 0);
 	expect(RDMA_CM_EVENT_ADDRINFO_RESOLVED, 0);
 	query_services(id, 1);

@@ -111,7 +111,7 @@ static void test_provider(void **state)
 	expect_failure("provider", 16, "interface 100, this libibverbs needs 101",
 		       "from one release");
 	world.devices[0].driver_id = WORLD_NO_LIBRARY;
-	expect_failure("provider", 16, "couldn't load driver", "from one release");
+	expect_failure("provider", 16, "couldn't load driver", "reinstall the package");
 	world.devices[0].driver_id = WORLD_OTHER_RELEASE;
 	expect_failure("provider", 16, "libotherrelease-rdmav34.so", "ibverbs-providers");
 	world.devices[0].driver_id = WORLD_GOOD;
@@ -326,6 +326,76 @@ static void test_strange_names(void **state)
 
 #define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 
+static void transfer_well(void)
+{
+	world.doctor.transfer_wanted = true;
+	world.transfer = (struct transfer){
+		.rc.done = true,
+		.ud.done = true,
+		.latency.done = true,
+		.rate.done = true,
+		.rc_bytes = 4096,
+		.ud_sent = 32,
+		.ud_arrived = 32,
+		.latency_count = 3,
+		.median_ns = 2345,
+		.slowest_ns = 67890,
+		.mbps = 12345,
+		.port_mbps = 100000,
+	};
+}
+
+static void test_transfer(void **state)
+{
+	expect_state("rc", FINDING_UNNEEDED, "--transfer");
+	transfer_well();
+	expect_state("rc", FINDING_OK, "mlx0: a SEND, an RDMA write and an RDMA read of 4096");
+	expect_state("ud", FINDING_OK, "32 of 32 datagrams");
+	expect_state("latency", FINDING_OK, "2.3 us (median of 3; slowest 67 us)");
+	expect_state("rate", FINDING_OK, "12.3 Gbit/s; the port's speed is 100.0 Gbit/s");
+}
+
+static void test_transfer_part(void **state)
+{
+	transfer_well();
+	world.transfer.rc.verb = "the RDMA read";
+	world.transfer.rc.wrong = 77;
+	expect_failure("rc", 26, "byte 77 is not the one that was sent", "do not use the device");
+	world.transfer.rc.status = IBV_WC_RETRY_EXC_ERR;
+	expect_failure("rc", 26, "the RDMA read: transport retry", "rdma statistic");
+	world.transfer.rc.status = TRANSFER_SILENT;
+	expect_failure("rc", 26, "no completion came", "rdma statistic");
+	world.transfer.rc.error = -ENOMEM;
+	expect_failure("rc", 26, "Cannot allocate memory", "VERBS_LOG_LEVEL");
+	transfer_well();
+	world.transfer.trial = (struct trial){ .verb = "ibv_reg_mr", .error = -EFAULT };
+	expect_failure("rc", 26, "ibv_reg_mr: Bad address", "");
+}
+
+static void test_transfer_datagrams(void **state)
+{
+	transfer_well();
+	world.transfer.ud_arrived = 30;
+	expect_failure("ud", 27, "30 of 32 datagrams arrived: 2 lost", "rdma statistic");
+	world.transfer.ud_damaged = 2;
+	expect_failure("ud", 27, "2 damaged", "do not use the device");
+	transfer_well();
+	world.transfer.ud_twice = 1;
+	expect_state("ud", FINDING_NOTE, "1 of them twice");
+}
+
+/* Only adapters are measured by their port. */
+static void test_transfer_rate(void **state)
+{
+	transfer_well();
+	world.transfer.mbps = 9999;
+	expect_state("rate", FINDING_OK, "9.9 Gbit/s");
+	world_link("sys/class/infiniband/mlx0/device/driver", "../../bus/pci/drivers/mlx5_core");
+	expect_state("rate", FINDING_NOTE, "more than ten times as much");
+	world.transfer.mbps = 10000;
+	expect_state("rate", FINDING_OK, "10.0 Gbit/s");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -345,6 +415,10 @@ int main(void)
 		WORLD_TEST(test_gid_foreign),
 		WORLD_TEST(test_gid_foreign_in_sysfs),
 		WORLD_TEST(test_gid_version_1),
+		WORLD_TEST(test_transfer),
+		WORLD_TEST(test_transfer_part),
+		WORLD_TEST(test_transfer_datagrams),
+		WORLD_TEST(test_transfer_rate),
 		WORLD_TEST(test_memlock),
 		WORLD_TEST(test_memlock_place),
 		WORLD_TEST(test_memlock_capability),

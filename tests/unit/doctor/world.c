@@ -52,6 +52,12 @@ void system_try(const char *name, struct trial *ret_trial)
 	*ret_trial = world.trial;
 }
 
+void system_transfer(const char *name, struct transfer *ret_transfer)
+{
+	*ret_transfer = world.transfer;
+	snprintf(ret_transfer->device, sizeof(ret_transfer->device), "%s", name);
+}
+
 int disc_nldev_list(struct verbs_device_list *list)
 {
 	for (int i = 0; i < ARRAY_SIZE(world.devices) && world.devices[i].name; i++) {
@@ -84,7 +90,7 @@ void world_remove(const char *path)
 	folder_remove(full);
 }
 
-static void world_link(const char *path, const char *target)
+void world_link(const char *path, const char *target)
 {
 	char full[PATH_MAX + 256];
 

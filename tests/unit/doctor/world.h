@@ -7,7 +7,7 @@
 
 #include "tests/unit/unit.h"
 
-#include "rdma-doctor/verbs.h"
+#include "rdma-doctor/transfer.h"
 
 /* Kernel driver ids of the driver files in the machine. The provider of one loads, those of the
  * others do not. */
@@ -37,6 +37,7 @@ struct world {
 	bool other_library;	       /* the shared library is of another release */
 	struct trial trial;	       /* of every device */
 	struct trial_device listed[4]; /* by the library */
+	struct transfer transfer;      /* of every device */
 };
 
 extern struct world world;
@@ -48,6 +49,7 @@ int world_teardown(void **state);
 /* Change the machine. Paths are below its root. */
 void world_write(const char *path, const char *text);
 void world_remove(const char *path);
+void world_link(const char *path, const char *target);
 
 /* Add a second device, like the first, with the name and node @name and @node. */
 void world_add(const char *name, const char *node);

@@ -29,6 +29,35 @@ static void test_lines(void **state)
 	check("\n\n", "before");
 }
 
+/* @complaint: what is logged about the line; "": nothing */
+static void check_logged(const char *text, const char *expected, const char *complaint)
+{
+	struct capture c;
+	char *said;
+
+	capture_begin(&c);
+	check(text, expected);
+	said = capture_end(&c);
+	if (*complaint)
+		assert_contains(said, complaint);
+	else
+		assert_string_equal(said, "");
+	free(said);
+}
+
+/* No line that means the setting is dropped or changed without a word. */
+static void test_complaints(void **state)
+{
+	check_logged("RDMA_NDD_ND_FORMAT=\"%h %d\" # comment\n", "%h %d", "");
+	check_logged("RDMA_NDD_ND_FORMAT='%h'\t#\n", "%h", "");
+	check_logged("# RDMA_NDD_ND_FORMAT = x\nXRDMA_NDD_ND_FORMAT=a\n", "before", "");
+	check_logged("RDMA_NDD_ND_FORMAT=\"%h\n", "\"%h", "quotes become a part");
+	check_logged("RDMA_NDD_ND_FORMAT='%h' %d\n", "'%h' %d", "quotes become a part");
+	check_logged("RDMA_NDD_ND_FORMAT = %h\n", "before", "'RDMA_NDD_ND_FORMAT = %h' is ignored");
+	check_logged("export RDMA_NDD_ND_FORMAT=%h\n", "before", "is ignored: write RDMA_NDD");
+	check_logged("rdma_ndd_nd_format=%h\n", "before", "is ignored: write RDMA_NDD");
+}
+
 static void check_refused(const char *text)
 {
 	struct capture c;
@@ -133,9 +162,9 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines),		cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_unknown_percent), cmocka_unit_test(test_sources),
-		cmocka_unit_test(test_hostile),
+		cmocka_unit_test(test_lines),	cmocka_unit_test(test_complaints),
+		cmocka_unit_test(test_refused), cmocka_unit_test(test_unknown_percent),
+		cmocka_unit_test(test_sources), cmocka_unit_test(test_hostile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

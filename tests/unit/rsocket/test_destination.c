@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "librdmacm/rsocket/datagram.h"
+#include "librdmacm/sockaddr.h"
 #include "tests/unit/unit.h"
 
 #define FRIENDS	  4096 /* destinations that are remembered */
@@ -45,6 +46,8 @@ int ibv_destroy_ah(struct ibv_ah *ah)
 	}
 
 NEVER(int rs_channel_create(struct rs_socket *s))
+NEVER(const char *cm_addr_text(const struct sockaddr *addr, char text[CM_ADDR_TEXT]))
+NEVER(const char *ibv_get_device_name(struct ibv_device *device))
 NEVER(struct ibv_ah *ibv_create_ah(struct ibv_pd *pd, struct ibv_ah_attr *attr))
 NEVER(int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context,
 			 enum rdma_port_space ps))

@@ -13,6 +13,7 @@ static struct fake {
 	int assigned;	      /* how the name was assigned; -1: the kernel does not report it */
 	uint64_t contexts;
 	char renamed[64];
+	char journal[256]; /* the last line */
 } fake;
 static char folder[PATH_MAX];
 
@@ -22,6 +23,17 @@ int __wrap_netlink_open(int protocol, struct nl_sock **ret_sock)
 	assert_int_equal(protocol, NETLINK_RDMA);
 	*ret_sock = nl_socket_alloc();
 	return *ret_sock ? 0 : -ENOMEM;
+}
+
+/* The journal gets what is wrong, too. */
+void __wrap_syslog(int priority, const char *format, ...);
+void __wrap_syslog(int priority, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(fake.journal, sizeof(fake.journal), format, arguments);
+	va_end(arguments);
 }
 
 static void put_device(struct nl_msg *msg, uint32_t index, const char *name)
@@ -144,6 +156,20 @@ static void test_user_named(void **state)
 	assert_string_equal(fake.renamed, "other");
 }
 
+static void test_unknown_policy(void **state)
+{
+	struct capture c;
+	char *said;
+
+	capture_begin(&c);
+	assert_int_equal(rename_x0((char[]){ "bogus" }, NULL), 2);
+	said = capture_end(&c);
+	assert_contains(said, "x0: bogus: no such policy");
+	assert_contains(fake.journal, "x0: bogus: no such policy");
+	assert_string_equal(fake.renamed, "");
+	free(said);
+}
+
 static void test_open(void **state)
 {
 	struct capture c;
@@ -154,6 +180,7 @@ static void test_open(void **state)
 	assert_int_equal(rename_x0((char[]){ "fallback" }, NULL), 1);
 	said = capture_end(&c);
 	assert_contains(said, "x0: programs have it open");
+	assert_contains(fake.journal, "x0: programs have it open");
 	assert_string_equal(fake.renamed, "");
 	free(said);
 }
@@ -162,10 +189,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, begin)
 	const struct CMUnitTest tests[] = {
-		TEST(test_renamed),
-		TEST(test_no_protocol),
-		TEST(test_user_named),
-		TEST(test_open),
+		TEST(test_renamed),	   TEST(test_no_protocol), TEST(test_user_named),
+		TEST(test_unknown_policy), TEST(test_open),
 	};
 
 	return cmocka_run_group_tests(tests, begin_all, end_all);

@@ -1179,6 +1179,28 @@ static void test_flush_waits(void **state)
 	sim_free(sim);
 }
 
+/* A request with a wrong key fails early, behind one without an answer. The QP is stopped: the
+ * first request is flushed, and therefore the second one, too. */
+static void test_flush_behind(void **state)
+{
+	struct sim *sim = sim_new(IBV_QPT_RC);
+	struct uroce_qp *qp = sim->qp[0];
+
+	sim->script = drop_all;
+	post_send(sim, 0, 0, 10);
+	post(sim, 0, IBV_WR_SEND, 0, 100)->sge[0].lkey ^= 0x100;
+	ring(sim, 0);
+	run(sim, 1);
+	assert_null(completion(sim, 0));
+	uroce_lock(&qp->lock);
+	uroce_qp_error(qp);
+	uroce_unlock(&qp->lock);
+	expect(sim, 0, IBV_WC_WR_FLUSH_ERR, IBV_WC_SEND);
+	expect(sim, 0, IBV_WC_WR_FLUSH_ERR, IBV_WC_SEND);
+	assert_null(completion(sim, 0));
+	sim_free(sim);
+}
+
 /* The duration of a peer's copy costs no retry. */
 static void test_copy_costs_no_retry(void **state)
 {
@@ -1782,6 +1804,7 @@ int main(void)
 		cmocka_unit_test(test_acknowledged_together),
 		cmocka_unit_test(test_sleeper_acknowledges_first),
 		cmocka_unit_test(test_flush_waits),
+		cmocka_unit_test(test_flush_behind),
 		cmocka_unit_test(test_read_refused),
 		cmocka_unit_test(test_flush_region),
 		cmocka_unit_test(test_copy_costs_no_retry),

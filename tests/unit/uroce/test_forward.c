@@ -188,7 +188,7 @@ static void test_becoming(void **state)
 
 	begin(0, SLOT);
 	ready_after = 11;
-	assert_int_equal(settle(), 0); /* it has nothing to lose */
+	assert_int_equal(settle(), 0); /* no packet was handed to the peer yet */
 	peer->handed = true;
 	assert_int_equal(settle(), 10);
 	peer->ready = false;

@@ -194,7 +194,7 @@ static int attempt_end(struct attempt *a)
 	return a->r;
 }
 
-/* --- ends that behave --- */
+/* --- other ends that follow the protocol --- */
 
 static int peers_of(struct end *e)
 {
