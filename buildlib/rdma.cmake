@@ -224,7 +224,7 @@ endfunction()
 # comes with it, for programs that people call.
 function(rdma_program name destination)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
-  add_executable(${name} ${arg_SOURCES})
+  add_executable(${name} ${arg_SOURCES} ${CMAKE_SOURCE_DIR}/util/program/output.c)
   target_link_libraries(${name} PRIVATE ${arg_LIBS})
   target_compile_definitions(${name} PRIVATE RDMA_VERSION="${PROJECT_VERSION}")
   install(TARGETS ${name} RUNTIME DESTINATION ${destination})
