@@ -55,6 +55,14 @@ static struct place *place_make(int fd)
 	return place_find(fd);
 }
 
+/* As fd_socket(), in marked threads as well. */
+static int kind_of(int fd)
+{
+	struct place *place = place_find(fd);
+
+	return place ? atomic_load(&place->socket) - 1 : FD_NONE;
+}
+
 /* Return whether duplicates or children need the socket of that number. */
 static bool is_needed(int fd)
 {
@@ -102,7 +110,7 @@ int fd_next(int fd, int kind)
 	for (; fd < BLOCKS * BLOCK_SIZE; fd++) {
 		if (!place_find(fd))
 			fd |= BLOCK_SIZE - 1; /* the next block */
-		else if (fd_socket(fd) == kind)
+		else if (kind_of(fd) == kind)
 			return fd;
 	}
 	return -1;
@@ -144,6 +152,26 @@ bool fd_is_held(int rs)
 bool fd_is_nobodys(int rs)
 {
 	return !is_needed(rs);
+}
+
+void fd_hand_over(int rs, int moved, int by, void (*name)(int fd, void *arg), void *arg)
+{
+	struct place *from = place_find(rs), *to = place_make(moved);
+	bool is_descriptor = false;
+
+	for (int fd = -1; (fd = fd_next(fd + 1, rs)) >= 0;) {
+		int flags = real()->fcntl(fd, F_GETFD, NULL);
+
+		real()->dup3(by, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
+		name(fd, arg);
+		fd_set_kind(fd, FD_RELAYED);
+		is_descriptor |= fd == rs;
+	}
+	atomic_store(&from->count, 0);
+	if (to)
+		atomic_store(&to->holders, atomic_exchange(&from->holders, 0));
+	if (!is_descriptor)
+		real()->close(rs);
 }
 
 void fd_inherit_all(void)
@@ -235,11 +263,14 @@ static void heir_release(int fd, int kind)
 	}
 }
 
-/* Detach the descriptor from the RDMA socket. Return: other descriptors or holders are left. */
-static bool socket_release(int fd, int rs)
+/*
+ * Detach the descriptor from the RDMA socket. Return: the number of other descriptors and holders;
+ * -1: a child has claimed the socket meanwhile.
+ */
+static int socket_release(int fd, int rs)
 {
 	struct place *place = place_find(rs);
-	int left;
+	int left = -1;
 
 	if (fd != rs) {
 		preload_inside++;
@@ -247,15 +278,15 @@ static bool socket_release(int fd, int rs)
 		preload_exit();
 	}
 	relay_lock();
-	left = fd_forget(fd, rs) + (place ? atomic_load(&place->holders) : 0);
+	if (fd_socket(fd) == rs)
+		left = fd_forget(fd, rs) + (place ? atomic_load(&place->holders) : 0);
 	relay_unlock();
 	return left;
 }
 
 EXPORT int close(int fd)
 {
-	int rs = fd_socket(fd);
-	bool left;
+	int rs = fd_socket(fd), left;
 
 	/* The program closed that number before; only duplicates or children need it. */
 	if (rs == FD_NONE && !preload_inside && is_needed(fd)) {
@@ -272,6 +303,8 @@ EXPORT int close(int fd)
 		return rs == FD_POLLER ? RS(rclose(fd)) : real()->close(fd);
 	}
 	left = socket_release(fd, rs);
+	if (left < 0)
+		return close(fd);
 	if (fd != rs)
 		real()->close(fd);
 	return left ? 0 : RS(rclose(rs));
@@ -322,27 +355,41 @@ EXPORT void closefrom(int first)
 	close_range((unsigned int)max_of(first, 0), ~0u, 0);
 }
 
-/* Note that @copy is a copy of @fd. Copies of an epoll are not tracked. */
-static void copy_mark(int fd, int copy, int rs)
+/*
+ * Begin to copy a descriptor. No child claims its socket until copy_end(). Return: as fd_socket().
+ */
+static int copy_begin(int fd)
 {
-	if (copy < 0)
-		return;
-	if (rs >= 0) {
+	fd_use(fd);
+	relay_lock();
+	return fd_socket(fd);
+}
+
+/* Note that @copy is a copy of @fd. Copies of an epoll are not tracked. Return: @copy. */
+static int copy_end(int fd, int copy, int rs)
+{
+	if (copy >= 0 && rs >= 0)
 		fd_set_socket(copy, rs);
+	relay_unlock();
+	if (copy < 0)
+		return copy;
+	if (rs >= 0)
 		stream_standard(copy);
-	} else if (rs == FD_LATER) {
+	else if (rs == FD_LATER)
 		fd_set_kind(copy, rs);
-	} else if (fd_is_relayed(rs)) {
+	else if (fd_is_relayed(rs))
 		heir_copy(fd, copy);
-	}
+	return copy;
 }
 
 EXPORT int dup(int fd)
 {
-	int rs = fd_use(fd), copy = real()->dup(fd);
+	int rs;
 
-	copy_mark(fd, copy, rs);
-	return copy;
+	if (fd_socket(fd) == FD_NONE)
+		return real()->dup(fd);
+	rs = copy_begin(fd);
+	return copy_end(fd, real()->dup(fd), rs);
 }
 
 /*
@@ -350,8 +397,12 @@ EXPORT int dup(int fd)
  */
 static void number_vacate(int fd, int rs)
 {
-	if (rs >= 0 && !socket_release(fd, rs))
+	int left = rs >= 0 ? socket_release(fd, rs) : -1;
+
+	if (left == 0)
 		RS(fd == rs ? rdetach(rs) : rclose(rs));
+	else if (rs >= 0 && left < 0)
+		number_vacate(fd, fd_socket(fd));
 	else if (rs == FD_POLLER)
 		close(fd);
 	else if (rs <= FD_RELAYED)
@@ -370,7 +421,7 @@ static bool is_shared(int fd)
 
 static int dup_onto(int fd, int copy, int flags)
 {
-	int rs = fd_use(fd), old = fd_socket(copy), r;
+	int old = fd_socket(copy), rs;
 
 	if (flags & ~O_CLOEXEC) {
 		errno = EINVAL;
@@ -386,9 +437,8 @@ static int dup_onto(int fd, int copy, int flags)
 	}
 	if (old != FD_NONE)
 		number_vacate(copy, old);
-	r = real()->dup3(fd, copy, flags);
-	copy_mark(fd, r, rs);
-	return r;
+	rs = copy_begin(fd);
+	return copy_end(fd, real()->dup3(fd, copy, flags), rs);
 }
 
 static bool is_plain(int fd, int copy)
@@ -413,21 +463,11 @@ EXPORT int dup3(int fd, int copy, int flags)
 
 static int socket_fcntl(int fd, int rs, int cmd, void *arg)
 {
-	int r;
-
-	switch (cmd) {
-	case F_GETFL:
+	if (cmd == F_GETFL)
 		return RS(rfcntl(rs, F_GETFL));
-	case F_SETFL:
+	if (cmd == F_SETFL)
 		return RS(rfcntl(rs, F_SETFL, (int)(intptr_t)arg));
-	case F_DUPFD:
-	case F_DUPFD_CLOEXEC:
-		r = real()->fcntl(fd, cmd, arg);
-		copy_mark(fd, r, rs);
-		return r;
-	default:
-		return real()->fcntl(fd, cmd, arg);
-	}
+	return real()->fcntl(fd, cmd, arg);
 }
 
 /*
@@ -437,11 +477,17 @@ static int socket_fcntl(int fd, int rs, int cmd, void *arg)
 static int fcntl_any(int fd, int cmd, va_list args)
 {
 	void *arg = va_arg(args, void *);
-	bool copies = cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC;
-	int rs = copies ? fd_use(fd) : fd_know(fd);
+	int rs;
 
-	return rs >= 0 || (copies && rs != FD_NONE) ? socket_fcntl(fd, rs, cmd, arg)
-						    : real()->fcntl(fd, cmd, arg);
+	/* A child that only marks its numbers does not use the sockets. */
+	if (fd_socket(fd) == FD_NONE || cmd == F_GETFD || cmd == F_SETFD)
+		return real()->fcntl(fd, cmd, arg);
+	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) {
+		rs = copy_begin(fd);
+		return copy_end(fd, real()->fcntl(fd, cmd, arg), rs);
+	}
+	return FD_ASK(fd, now,
+		      now >= 0 ? socket_fcntl(fd, now, cmd, arg) : real()->fcntl(fd, cmd, arg));
 }
 
 EXPORT int fcntl(int fd, int cmd, ...)
@@ -488,16 +534,10 @@ static int ioctl_of_network(unsigned long request, void *arg)
 	return r;
 }
 
-EXPORT int ioctl(int fd, unsigned long request, ...)
+static int ioctl_any(int fd, int rs, unsigned long request, void *arg)
 {
-	int rs = request == FIONREAD ? fd_read(fd) : fd_know(fd);
-	va_list args;
-	void *arg;
 	int r;
 
-	va_start(args, request);
-	arg = va_arg(args, void *);
-	va_end(args);
 	if (rs >= 0 && (request == FIONREAD || request == FIONBIO || request == SIOCOUTQ ||
 			request == SIOCATMARK))
 		return RS(rioctl(rs, request, arg));
@@ -507,6 +547,19 @@ EXPORT int ioctl(int fd, unsigned long request, ...)
 	if (r < 0 && errno == EINVAL && rs >= 0)
 		errno = ENOTTY; /* the kernel's epoll returns EINVAL */
 	return r;
+}
+
+EXPORT int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *arg;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (request == FIONREAD)
+		fd_use(fd);
+	return FD_ASK(fd, rs, ioctl_any(fd, rs, request, arg));
 }
 
 EXPORT int sockatmark(int fd)

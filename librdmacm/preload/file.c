@@ -73,21 +73,18 @@ static ssize_t file_send(int rs, int file, off64_t *offset, size_t size)
 
 EXPORT ssize_t sendfile64(int fd, int file, off64_t *offset, size_t size)
 {
-	int rs = fd_use(fd);
-
-	return rs >= 0 ? file_send(rs, file, offset, size)
-		       : real()->sendfile64(fd, file, offset, size);
+	return FD_CALL(fd, rs, file_send(rs, file, offset, size),
+		       real()->sendfile64(fd, file, offset, size));
 }
 
 EXPORT ssize_t sendfile(int fd, int file, off_t *offset, size_t size)
 {
-	int rs = fd_use(fd);
 	off64_t wide = offset ? *offset : 0;
 	ssize_t n;
 
-	if (rs < 0)
+	if (fd_use(fd) < 0)
 		return real()->sendfile(fd, file, offset, size);
-	n = file_send(rs, file, offset ? &wide : NULL, size);
+	n = sendfile64(fd, file, offset ? &wide : NULL, size);
 	if (offset)
 		*offset = wide;
 	return n;
@@ -121,7 +118,7 @@ static bool pipe_takes(int pipe, bool waits)
  * Copy from the socket to the pipe, then consume the bytes that the pipe took. As with the kernel's
  * sockets, only the socket's own flags decide whether the socket waits.
  */
-static ssize_t socket_to_pipe(uint8_t *piece, int rs, int pipe, size_t size, bool waits)
+static ssize_t socket_to_pipe(uint8_t *piece, int fd, int pipe, size_t size, bool waits)
 {
 	ssize_t n;
 	int room;
@@ -132,14 +129,14 @@ static ssize_t socket_to_pipe(uint8_t *piece, int rs, int pipe, size_t size, boo
 	room = pipe_room(pipe);
 	size = min_of(size, (size_t)FILE_PIECE);
 	size = min_of(size, (size_t)room);
-	n = RS_SLEEPY(rrecv(rs, piece, size, MSG_PEEK));
+	n = recv(fd, piece, size, MSG_PEEK);
 	if (n > 0)
 		n = real()->write(pipe, piece, n);
-	return n > 0 ? RS_SLEEPY(rrecv(rs, piece, n, 0)) : n;
+	return n > 0 ? recv(fd, piece, n, MSG_WAITALL) : n;
 }
 
 /* Send a copy of the pipe's data, then consume the bytes that were sent. */
-static ssize_t pipe_to_socket(uint8_t *piece, int rs, int pipe, size_t size, bool waits)
+static ssize_t pipe_to_socket(uint8_t *piece, int fd, int pipe, size_t size, bool waits)
 {
 	int copy[2];
 	ssize_t n;
@@ -150,7 +147,7 @@ static ssize_t pipe_to_socket(uint8_t *piece, int rs, int pipe, size_t size, boo
 	if (n > 0)
 		n = real()->read(copy[0], piece, n);
 	if (n > 0)
-		n = RS_SLEEPY(rsend(rs, piece, n, 0));
+		n = send(fd, piece, n, 0);
 	if (n > 0)
 		n = real()->read(pipe, piece, n);
 	real()->close(copy[0]);
@@ -161,7 +158,7 @@ static ssize_t pipe_to_socket(uint8_t *piece, int rs, int pipe, size_t size, boo
 EXPORT ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset, size_t size,
 		      unsigned int flags)
 {
-	int rs_from = fd_read(from), rs_to = fd_use(to);
+	int rs_from = fd_use(from), rs_to = fd_use(to);
 	bool waits = !(flags & SPLICE_F_NONBLOCK);
 	uint8_t *piece;
 	ssize_t n;
@@ -178,8 +175,8 @@ EXPORT ssize_t splice(int from, off64_t *from_offset, int to, off64_t *to_offset
 	if (!piece)
 		return -1;
 	pthread_cleanup_push(free, piece);
-	n = rs_from >= 0 ? socket_to_pipe(piece, rs_from, to, size, waits)
-			 : pipe_to_socket(piece, rs_to, from, size, waits);
+	n = rs_from >= 0 ? socket_to_pipe(piece, from, to, size, waits)
+			 : pipe_to_socket(piece, to, from, size, waits);
 	pthread_cleanup_pop(1);
-	return rs_from >= 0 ? n : send_settle(rs_to, n, 0);
+	return n;
 }

@@ -24,8 +24,7 @@ static int first_number(void)
 	return min_of(limit.rlim_cur / 2, (rlim_t)PROGRAMS);
 }
 
-/* Move a descriptor. Return: its new number. */
-static int number_raise(int fd)
+int number_raise(int fd)
 {
 	int error = errno, flags, number;
 

@@ -16,8 +16,11 @@
  *   position.c    fstat(), and calls with an offset
  *   wait.c        poll(), select() and epoll
  *   syscall.c     close() by syscall()
- *   relay.c       the parent's service for children, which inherit RDMA sockets and cannot use them
+ *   relay.c       connections that a child uses: parent and children share a Unix domain socket
+ *   listener.c    listeners that children use
+ *   door.c        the parent's service for children, which inherit RDMA sockets and cannot use them
  *   heir.c        the child's side of this service
+ *   pass.c        messages with a descriptor
  *   fork.c        connections that use TCP until their first use, for servers that fork
  *
  * A call to the C library by the library of RDMA sockets must not come back to it. Therefore RS()
@@ -190,6 +193,9 @@ void preload_leave(void *unused);
 		result_;                                   \
 	})
 
+/* number.c: move a descriptor above the program's numbers, if possible. Return: its number. */
+int number_raise(int fd);
+
 /* config.c: @type without flags */
 bool config_takes(int domain, int type, int protocol);
 
@@ -201,11 +207,9 @@ enum {
 	FD_ACTIVE = -4,	  /* such a connection, made by connect() */
 	FD_PASSIVE = -5,  /* or by accept() */
 	FD_CHANGING = -6, /* a thread is changing it to RDMA now */
-	/* Unix domain sockets that another process relays: see relay.c */
+	/* Unix domain sockets that this or another process relays: see relay.c */
 	FD_RELAYED = -7,
 	FD_RELAYED_LISTENER = -8,
-	/* data is relayed to it once it reads; until then other processes may read */
-	FD_RELAYED_QUIET = -9,
 	/* This and lower values: an RDMA socket of a parent, not used here so far. */
 	FD_INHERITED = -16,
 };
@@ -221,13 +225,18 @@ int fd_next(int fd, int kind);
 /* Return the first RDMA socket from @rs on that the program uses, or -1. */
 int fd_next_socket(int rs);
 /*
- * Count the children and relays that hold the RDMA socket, with relay.c's lock held. fd_unhold()
+ * Count the children that may claim the RDMA socket, with the lock of the relays held. fd_unhold()
  * returns whether it has neither holders nor descriptors.
  */
 void fd_hold(int rs);
 bool fd_unhold(int rs);
-bool fd_is_held(int rs);    /* by a child or a relay */
+bool fd_is_held(int rs);    /* by a child */
 bool fd_is_nobodys(int rs); /* neither holders nor descriptors */
+/*
+ * Make each descriptor of the RDMA socket, which has the number @moved now, a duplicate of @by and
+ * FD_RELAYED. @name: called for each of them.
+ */
+void fd_hand_over(int rs, int moved, int by, void (*name)(int fd, void *arg), void *arg);
 void fd_set_bound(int fd);
 bool fd_is_bound(int fd); /* by the program */
 void fd_set_spent(int rs);
@@ -236,19 +245,20 @@ bool fd_is_spent(int rs); /* its connect() failed */
 void fd_set_outer(int fd);
 bool fd_is_outer(int fd);
 
-/* relay.c */
-enum relay_op {
-	RELAY_CLAIM, /* start a relay for that RDMA socket */
-	RELAY_CLOSE, /* the child does not need that RDMA socket any more */
-	RELAY_READ,  /* the child reads from that relay; no answer */
-	RELAY_SHUT,  /* the child sends nothing more by that relay; no answer */
-	RELAY_LEFT,  /* the child has closed the last descriptor of that relay */
-	RELAY_DOOR,  /* open a door for a child of the child */
+/* pass.c: send or receive bytes and a descriptor, or -1. Return: as send() and recv(). */
+ssize_t pass_send(int fd, const void *bytes, size_t size, int sent_fd);
+ssize_t pass_receive(int fd, void *bytes, size_t size, int *ret_fd);
+
+/* door.c */
+enum door_op {
+	DOOR_CLAIM, /* the child uses that RDMA socket; the answer has a descriptor */
+	DOOR_CLOSE, /* the child does not need that RDMA socket any more; no answer */
+	DOOR_CHILD, /* the descriptor is the door of a child of the child; no answer */
 };
 
-struct relay_request {
-	enum relay_op op;
-	int rs; /* or the relay's number */
+struct door_request {
+	enum door_op op;
+	int name; /* number of the RDMA socket in the child */
 };
 
 struct relay_names {
@@ -256,37 +266,31 @@ struct relay_names {
 	socklen_t own_size, peer_size;
 };
 
-/* The answer, with one descriptor. */
-struct relay_answer {
-	int kind;  /* FD_RELAYED*; FD_NONE: without a descriptor */
-	int relay; /* number of the relay */
+struct door_answer {
+	int kind; /* FD_RELAYED*; FD_NONE: without a descriptor */
 	struct relay_names names;
 };
 
 void relay_start(void); /* call it in processes that may fork */
 void relay_lock(void);
 void relay_unlock(void);
-/* Number of relays from which data may come back. */
-extern atomic_int relay_lent;
-/*
- * Bring the RDMA socket to the state that it would have without relays: send what children wrote,
- * and return what ended children have not received.
- */
-void relay_settle(int rs);
-/* Send or receive bytes and a descriptor. Return: as send() and recv(). */
-ssize_t relay_send(int fd, const void *bytes, size_t size, int sent_fd);
-ssize_t relay_receive(int fd, void *bytes, size_t size, int *ret_fd);
+/* Wait while a child claims a socket. Return whether @rs is not the RDMA socket of @fd any more. */
+bool relay_has_moved(int fd, int rs);
+
+/* relay.c: options of a connection that this process relays. @relay: 0: another process does. */
+int relay_option_set(int relay, int level, int name, const void *value, socklen_t size);
+int relay_option_get(int relay, int level, int name, void *value, socklen_t *size);
 
 /* heir.c; each FD_RELAYED descriptor has names */
 int heir_door_for_child(void); /* -1: no door */
 void heir_begin(int door);
 void heir_closed(int rs);
 int heir_claim(int fd); /* Return: as fd_socket() */
-int heir_read(int fd);	/* a FD_RELAYED_QUIET one. Return: as fd_socket() */
-void heir_shut(int fd);
-void heir_read_all(void); /* with the lock held */
 int heir_accept(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags);
 int heir_name(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen);
+/* Give @fd names, with the lock held. @relay: the number of the relay in this process, or 0. */
+void heir_add(int fd, int relay, const struct relay_names *names);
+int heir_relay(int fd);
 void heir_copy(int fd, int copy);
 void heir_forget(int fd);
 
@@ -300,19 +304,9 @@ static inline int fd_use(int fd)
 {
 	int rs = fd_socket(fd);
 
-	if (unlikely(rs >= 0 && atomic_load_explicit(&relay_lent, memory_order_relaxed)))
-		relay_settle(rs);
 	if (likely(rs > FD_ACTIVE))
 		return rs;
 	return rs <= FD_INHERITED ? heir_claim(fd) : rs >= FD_CHANGING ? fork_change_over(fd) : rs;
-}
-
-/* As fd_use(), for calls that read or wait. */
-static inline int fd_read(int fd)
-{
-	int rs = fd_use(fd);
-
-	return unlikely(rs == FD_RELAYED_QUIET) ? heir_read(fd) : rs;
 }
 
 static inline bool fd_is_relayed(int kind)
@@ -327,6 +321,38 @@ static inline int fd_know(int fd)
 
 	return unlikely(rs <= FD_INHERITED) ? heir_claim(fd) : rs;
 }
+
+/* Return whether a child has claimed the socket before the call that failed found it. */
+static inline bool call_has_missed(int fd, int rs)
+{
+	return rs >= 0 && errno == EBADF && relay_has_moved(fd, rs);
+}
+
+/*
+ * Make a call for @fd: @ours if @rs, which the macro declares, is its RDMA socket, or @others. If a
+ * child claims the socket meanwhile, the call fails with EBADF, and the macro makes it again.
+ */
+#define FD_CALL(fd, rs, ours, others)                                                         \
+	({                                                                                    \
+		int rs;                                                                       \
+		__typeof__(others) result_of_call_;                                           \
+		do {                                                                          \
+			rs = fd_use(fd);                                                      \
+			result_of_call_ = rs >= 0 ? (ours) : (others);                        \
+		} while (unlikely(result_of_call_ < 0) && call_has_missed(fd, rs));           \
+		result_of_call_;                                                              \
+	})
+
+/* The same for one call that looks at @rs itself, and does not use the connection. */
+#define FD_ASK(fd, rs, call)                                                                  \
+	({                                                                                    \
+		int rs, result_of_call_;                                                      \
+		do {                                                                          \
+			rs = fd_know(fd);                                                     \
+			result_of_call_ = (call);                                             \
+		} while (unlikely(result_of_call_ < 0) && call_has_missed(fd, rs));           \
+		result_of_call_;                                                              \
+	})
 
 /*
  * stream.c: @fd is a socket from now on. Replace the standard stream of that number, if there is
@@ -345,6 +371,17 @@ void socket_sizes_set(int rs);
 
 /* tcp.c: copy the options that the program set on the TCP socket */
 void socket_options_copy(int tcp, int rs);
+/* Copy the options and flags of the RDMA socket to a socket of the kernel. */
+void socket_options_give(int rs, int fd);
+
+/* The entries of a socket in epolls. */
+struct entries {
+	struct rs_entry *list; /* freed by socket_entries_give() */
+	unsigned int count;
+};
+struct entries socket_entries_take(int rs);
+/* Add the entries again. Their descriptors are sockets of the kernel now. */
+void socket_entries_give(struct entries *e);
 /*
  * Replace the RDMA socket of @fd by a TCP or UDP socket with the same numbers. Return: 0, or -1
  * with errno.

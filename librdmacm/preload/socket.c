@@ -369,52 +369,55 @@ EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
 
 EXPORT int shutdown(int fd, int how)
 {
-	int rs = fd_use(fd);
+	return FD_CALL(fd, rs, RS(rshutdown(rs, how)), real()->shutdown(fd, how));
+}
 
-	if (fd_is_relayed(rs) && how != SHUT_RD)
-		heir_shut(fd);
-	return rs >= 0 ? RS(rshutdown(rs, how)) : real()->shutdown(fd, how);
+static int name_get(int fd, int rs, bool peer, struct sockaddr *addr, socklen_t *addrlen)
+{
+	if (rs >= 0)
+		return peer ? RS(rgetpeername(rs, addr, addrlen))
+			    : RS(rgetsockname(rs, addr, addrlen));
+	if (fd_is_relayed(rs))
+		return heir_name(fd, peer, addr, addrlen);
+	return peer ? real()->getpeername(fd, addr, addrlen)
+		    : real()->getsockname(fd, addr, addrlen);
 }
 
 EXPORT int getpeername(int fd, struct sockaddr *addr, socklen_t *addrlen)
 {
-	int rs = fd_know(fd);
-
-	if (fd_is_relayed(rs))
-		return heir_name(fd, true, addr, addrlen);
-	return rs >= 0 ? RS(rgetpeername(rs, addr, addrlen))
-		       : real()->getpeername(fd, addr, addrlen);
+	return FD_ASK(fd, rs, name_get(fd, rs, true, addr, addrlen));
 }
 
 EXPORT int getsockname(int fd, struct sockaddr *addr, socklen_t *addrlen)
 {
-	int rs = fd_know(fd);
+	return FD_ASK(fd, rs, name_get(fd, rs, false, addr, addrlen));
+}
 
-	if (fd_is_relayed(rs))
-		return heir_name(fd, false, addr, addrlen);
-	return rs >= 0 ? RS(rgetsockname(rs, addr, addrlen))
-		       : real()->getsockname(fd, addr, addrlen);
+static int option_set(int fd, int rs, int level, int name, const void *value, socklen_t size)
+{
+	if (rs >= 0)
+		return RS(rsetsockopt(rs, level, name, value, size));
+	/* Options of a network have no meaning for the Unix domain socket. */
+	if (fd_is_relayed(rs) && level != SOL_SOCKET)
+		return relay_option_set(heir_relay(fd), level, name, value, size);
+	return real()->setsockopt(fd, level, name, value, size);
 }
 
 EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
 {
-	int rs = fd_know(fd);
+	return FD_ASK(fd, rs, option_set(fd, rs, level, name, value, size));
+}
 
-	/* Options of a network have no meaning for the Unix domain socket. */
+static int option_get(int fd, int rs, int level, int name, void *value, socklen_t *size)
+{
+	if (rs >= 0)
+		return RS(rgetsockopt(rs, level, name, value, size));
 	if (fd_is_relayed(rs) && level != SOL_SOCKET)
-		return 0;
-	return rs >= 0 ? RS(rsetsockopt(rs, level, name, value, size))
-		       : real()->setsockopt(fd, level, name, value, size);
+		return relay_option_get(heir_relay(fd), level, name, value, size);
+	return real()->getsockopt(fd, level, name, value, size);
 }
 
 EXPORT int getsockopt(int fd, int level, int name, void *value, socklen_t *size)
 {
-	int rs = fd_know(fd);
-
-	if (fd_is_relayed(rs) && level != SOL_SOCKET) {
-		memset(value, 0, *size);
-		return 0;
-	}
-	return rs >= 0 ? RS(rgetsockopt(rs, level, name, value, size))
-		       : real()->getsockopt(fd, level, name, value, size);
+	return FD_ASK(fd, rs, option_get(fd, rs, level, name, value, size));
 }

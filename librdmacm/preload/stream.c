@@ -54,7 +54,7 @@ static FILE *stream_open(int fd, const char *mode)
 
 EXPORT FILE *fdopen(int fd, const char *mode)
 {
-	return fd_read(fd) < 0 ? real()->fdopen(fd, mode) : stream_open(fd, mode);
+	return fd_use(fd) < 0 ? real()->fdopen(fd, mode) : stream_open(fd, mode);
 }
 
 /* ---- dprintf() ---- */

@@ -51,14 +51,14 @@ void socket_options_copy(int tcp, int rs)
 		real()->close(fresh);
 }
 
-static void options_give(int rs, int tcp)
+void socket_options_give(int rs, int fd)
 {
 	struct rs_option_value option;
 	unsigned int next = 0;
 
 	while (RS(rs_option_next(rs, &next, &option)))
-		real()->setsockopt(tcp, option.level, option.name, &option.number, option.size);
-	real()->fcntl(tcp, F_SETFL, (void *)(intptr_t)RS(rfcntl(rs, F_GETFL)));
+		real()->setsockopt(fd, option.level, option.name, &option.number, option.size);
+	real()->fcntl(fd, F_SETFL, (void *)(intptr_t)RS(rfcntl(rs, F_GETFL)));
 }
 
 static int rs_option(int rs, int name)
@@ -81,12 +81,7 @@ static socklen_t bound_name(int rs, struct sockaddr_storage *ret_name)
 
 /* ---- descriptors and entries ---- */
 
-struct entries {
-	struct rs_entry *list; /* to be freed */
-	unsigned int count;
-};
-
-static struct entries entries_take(int rs)
+struct entries socket_entries_take(int rs)
 {
 	struct entries e = { .count = RS(rs_entry_list(rs, NULL, 0)) };
 
@@ -98,7 +93,7 @@ static struct entries entries_take(int rs)
 	return e;
 }
 
-static void entries_give(struct entries *e)
+void socket_entries_give(struct entries *e)
 {
 	for (unsigned int i = 0; i < e->count; i++)
 		epoll_ctl(e->list[i].epfd, EPOLL_CTL_ADD, e->list[i].fd, &e->list[i].event);
@@ -121,7 +116,7 @@ static void number_replace(int fd, int by, int rs)
  */
 static void socket_replace(int old, int by, int rs)
 {
-	struct entries e = entries_take(old);
+	struct entries e = socket_entries_take(old);
 	bool keeps_number = false;
 	int *fds = NULL, count = 0;
 
@@ -140,7 +135,7 @@ static void socket_replace(int old, int by, int rs)
 	for (int i = 0; i < count; i++)
 		number_replace(fds[i], by, rs);
 	free(fds);
-	entries_give(&e);
+	socket_entries_give(&e);
 }
 
 /* ---- to TCP ---- */
@@ -151,7 +146,7 @@ static int tcp_open(int rs)
 	int tcp = real()->socket(rs_option(rs, SO_DOMAIN), type | SOCK_CLOEXEC, 0);
 
 	if (tcp >= 0)
-		options_give(rs, tcp);
+		socket_options_give(rs, tcp);
 	errno = tcp < 0 ? errno : error;
 	return tcp;
 }

@@ -17,39 +17,30 @@ ssize_t send_settle(int rs, ssize_t n, int flags)
 
 EXPORT ssize_t read(int fd, void *buf, size_t size)
 {
-	int rs = fd_read(fd);
-
-	return rs >= 0 ? RS_SLEEPY(rread(rs, buf, size)) : real()->read(fd, buf, size);
+	return FD_CALL(fd, rs, RS_SLEEPY(rread(rs, buf, size)), real()->read(fd, buf, size));
 }
 
 EXPORT ssize_t readv(int fd, const struct iovec *iov, int count)
 {
-	int rs = fd_read(fd);
-
-	return rs >= 0 ? RS_SLEEPY(rreadv(rs, iov, count)) : real()->readv(fd, iov, count);
+	return FD_CALL(fd, rs, RS_SLEEPY(rreadv(rs, iov, count)), real()->readv(fd, iov, count));
 }
 
 EXPORT ssize_t recv(int fd, void *buf, size_t size, int flags)
 {
-	int rs = fd_read(fd);
-
-	return rs >= 0 ? RS_SLEEPY(rrecv(rs, buf, size, flags))
-		       : real()->recv(fd, buf, size, flags);
+	return FD_CALL(fd, rs, RS_SLEEPY(rrecv(rs, buf, size, flags)),
+		       real()->recv(fd, buf, size, flags));
 }
 
-EXPORT ssize_t recvfrom(int fd, void *buf, size_t size, int flags, struct sockaddr *addr,
-			socklen_t *addrlen)
+/* As with TCP, a stream has no address. rrecvfrom() names the peer. */
+static ssize_t receive_from(int rs, void *buf, size_t size, int flags, struct sockaddr *addr,
+			    socklen_t *addrlen)
 {
 	struct iovec iov = { buf, size };
 	struct msghdr msg = { .msg_name = addr, .msg_iov = &iov, .msg_iovlen = 1 };
-	int rs = fd_read(fd);
 	ssize_t n;
 
-	if (rs < 0)
-		return real()->recvfrom(fd, buf, size, flags, addr, addrlen);
 	if (!addr || !addrlen)
 		return RS_SLEEPY(rrecv(rs, buf, size, flags));
-	/* As with TCP, a stream has no address. rrecvfrom() names the peer. */
 	msg.msg_namelen = *addrlen;
 	n = RS_SLEEPY(rrecvmsg(rs, &msg, flags));
 	if (n >= 0)
@@ -57,63 +48,57 @@ EXPORT ssize_t recvfrom(int fd, void *buf, size_t size, int flags, struct sockad
 	return n;
 }
 
+EXPORT ssize_t recvfrom(int fd, void *buf, size_t size, int flags, struct sockaddr *addr,
+			socklen_t *addrlen)
+{
+	return FD_CALL(fd, rs, receive_from(rs, buf, size, flags, addr, addrlen),
+		       real()->recvfrom(fd, buf, size, flags, addr, addrlen));
+}
+
 EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	int rs = fd_read(fd);
-
-	return rs >= 0 ? RS_SLEEPY(rrecvmsg(rs, msg, flags)) : real()->recvmsg(fd, msg, flags);
+	return FD_CALL(fd, rs, RS_SLEEPY(rrecvmsg(rs, msg, flags)),
+		       real()->recvmsg(fd, msg, flags));
 }
+
+/* As FD_CALL(). The kernel sends if the socket is a UDP socket now. */
+#define FD_SEND(fd, rs, flags, ours, others)                                        \
+	({                                                                          \
+		ssize_t sent_ = FD_CALL(fd, rs, send_settle(rs, ours, flags), others); \
+		sent_ < 0 && socket_is_udp_now(fd) ? (others) : sent_;              \
+	})
 
 EXPORT ssize_t write(int fd, const void *buf, size_t size)
 {
-	int rs = fd_use(fd);
-
-	ssize_t n = rs >= 0 ? send_settle(rs, RS_SLEEPY(rwrite(rs, buf, size)), 0) : -1;
-
-	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->write(fd, buf, size) : n;
+	return FD_SEND(fd, rs, 0, RS_SLEEPY(rwrite(rs, buf, size)), real()->write(fd, buf, size));
 }
 
 EXPORT ssize_t writev(int fd, const struct iovec *iov, int count)
 {
-	int rs = fd_use(fd);
-
-	ssize_t n = rs >= 0 ? send_settle(rs, RS_SLEEPY(rwritev(rs, iov, count)), 0) : -1;
-
-	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->writev(fd, iov, count) : n;
+	return FD_SEND(fd, rs, 0, RS_SLEEPY(rwritev(rs, iov, count)),
+		       real()->writev(fd, iov, count));
 }
 
 EXPORT ssize_t send(int fd, const void *buf, size_t size, int flags)
 {
-	int rs = fd_use(fd);
-
-	ssize_t n = rs >= 0 ? send_settle(rs, RS_SLEEPY(rsend(rs, buf, size, flags)), flags) : -1;
-
-	return rs < 0 || (n < 0 && socket_is_udp_now(fd)) ? real()->send(fd, buf, size, flags) : n;
+	return FD_SEND(fd, rs, flags, RS_SLEEPY(rsend(rs, buf, size, flags)),
+		       real()->send(fd, buf, size, flags));
 }
 
 EXPORT ssize_t sendto(int fd, const void *buf, size_t size, int flags, const struct sockaddr *addr,
 		      socklen_t addrlen)
 {
-	int rs = fd_use(fd);
-
-	ssize_t n =
-		rs >= 0 ? send_settle(rs, RS_SLEEPY(rsendto(rs, buf, size, flags, addr, addrlen)),
-				      flags)
-			: -1;
-
-	return rs < 0 || (n < 0 && socket_is_udp_now(fd))
-		       ? real()->sendto(fd, buf, size, flags, addr, addrlen)
-		       : n;
+	return FD_SEND(fd, rs, flags, RS_SLEEPY(rsendto(rs, buf, size, flags, addr, addrlen)),
+		       real()->sendto(fd, buf, size, flags, addr, addrlen));
 }
 
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	int rs = fd_use(fd);
-
-	ssize_t n = rs >= 0 ? send_settle(rs, RS_SLEEPY(rsendmsg(rs, msg, flags)), flags) : -1;
+	ssize_t n = FD_CALL(fd, rs, send_settle(rs, RS_SLEEPY(rsendmsg(rs, msg, flags)), flags),
+			    real()->sendmsg(fd, msg, flags));
 
 	/* The kernel refuses control messages for reasons of its own. */
-	return rs < 0 || (n < 0 && !msg->msg_controllen && socket_is_udp_now(fd))
+	return n < 0 && !msg->msg_controllen && socket_is_udp_now(fd)
 		       ? real()->sendmsg(fd, msg, flags)
 		       : n;
 }
@@ -151,7 +136,7 @@ EXPORT int recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags,
 	int64_t end = timeout ? now_ns() + timeout->tv_sec * 1000000000ll + timeout->tv_nsec : 0;
 	unsigned int done = 0;
 
-	if (fd_read(fd) < 0)
+	if (fd_use(fd) < 0)
 		return real()->recvmmsg(fd, msgs, count, flags, timeout);
 	while (done < count) {
 		ssize_t n = recvmsg(fd, &msgs[done].msg_hdr, flags & ~MSG_WAITFORONE);

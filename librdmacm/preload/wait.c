@@ -13,7 +13,7 @@
 /* Return whether @fd is an RDMA socket, or an epoll with RDMA sockets. */
 static bool is_ours(int fd)
 {
-	int rs = fd_read(fd);
+	int rs = fd_use(fd);
 
 	return rs >= 0 || rs == FD_POLLER;
 }
@@ -26,7 +26,52 @@ static bool any_is_ours(struct pollfd *fds, nfds_t count)
 	return false;
 }
 
+static int64_t now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000000ll + time.tv_nsec;
+}
+
+/* Return whether a child has claimed one of the sockets meanwhile. */
+static bool any_has_moved(const struct pollfd *fds, const struct pollfd *own, nfds_t count)
+{
+	for (nfds_t i = 0; i < count; i++)
+		if (own[i].revents & POLLNVAL && own[i].events & RS_POLL_SOCKET &&
+		    relay_has_moved(fds[i].fd, own[i].fd))
+			return true;
+	return false;
+}
+
 /* Poll with the numbers of the RDMA sockets, because duplicates have other numbers. */
+static int own_poll(struct pollfd *fds, struct pollfd *own, nfds_t count,
+		    const struct timespec *timeout, const sigset_t *mask)
+{
+	struct timespec left = timeout ? *timeout : (struct timespec){};
+	/* Beyond some years the sum has no room, and the end does not matter. */
+	int64_t seconds = min_of((int64_t)left.tv_sec, INT64_C(1) << 30), ns;
+	int64_t end = timeout ? now_ns() + seconds * 1000000000 + left.tv_nsec : 0;
+	int r;
+
+	do {
+		for (nfds_t i = 0; i < count; i++) {
+			int rs = fd_use(fds[i].fd);
+
+			own[i] = fds[i];
+			own[i].events &= ~RS_POLL_SOCKET;
+			if (rs >= 0)
+				own[i] = (struct pollfd){ rs, fds[i].events | RS_POLL_SOCKET, 0 };
+		}
+		r = RS_SLEEPY(rppoll(own, count, timeout ? &left : NULL, mask));
+		ns = timeout ? max_of(end - now_ns(), INT64_C(0)) : 0;
+		left = (struct timespec){ ns / 1000000000, ns % 1000000000 };
+	} while (r > 0 && any_has_moved(fds, own, count));
+	for (nfds_t i = 0; i < count && r >= 0; i++)
+		fds[i].revents = own[i].revents;
+	return r;
+}
+
 static int sockets_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
 			const sigset_t *mask)
 {
@@ -39,16 +84,7 @@ static int sockets_poll(struct pollfd *fds, nfds_t count, const struct timespec 
 		errno = ENOMEM;
 		return -1;
 	}
-	for (nfds_t i = 0; i < count; i++) {
-		int rs = fd_read(fds[i].fd);
-
-		own[i] = fds[i];
-		if (rs >= 0)
-			own[i].fd = rs;
-	}
-	r = RS_SLEEPY(rppoll(own, count, timeout, mask));
-	for (nfds_t i = 0; i < count && r >= 0; i++)
-		fds[i].revents = own[i].revents;
+	r = own_poll(fds, own, count, timeout, mask);
 	if (own != few)
 		free(own);
 	return r;
@@ -223,7 +259,8 @@ static bool is_epoll(int fd, int outer)
 
 EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 {
-	int rs = fd_read(fd), r;
+	int rs = fd_use(fd), r;
+	bool moved;
 
 	if (preload_inside)
 		return real()->epoll_ctl(epfd, op, fd, event);
@@ -239,7 +276,13 @@ EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 			fd_set_outer(fd);
 		return r;
 	}
-	r = RS(rs_entry_ctl(epfd, op, rs, fd, event));
+	/* A child that claims the socket takes its entries. */
+	relay_lock();
+	moved = fd_socket(fd) != rs;
+	r = moved ? 0 : RS(rs_entry_ctl(epfd, op, rs, fd, event));
+	relay_unlock();
+	if (moved)
+		return epoll_ctl(epfd, op, fd, event);
 	if (r < 0 || op != EPOLL_CTL_ADD)
 		return r;
 	fd_set_kind(epfd, FD_POLLER);

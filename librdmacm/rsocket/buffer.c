@@ -241,9 +241,6 @@ void rs_buffer_destroy(struct rs_socket *s)
 	s->comp = NULL;
 	free(s->slots);
 	s->slots = NULL;
-	free(s->back);
-	s->back = NULL;
-	s->back_start = s->back_end = 0;
 }
 
 struct rs_wire_data rs_buffer_describe(const struct rs_socket *s)

@@ -384,7 +384,8 @@ void rs_drain(struct rs_socket *s)
 {
 	if (s->sleeper)
 		return;
-	if (!s->pollers) /* a thread checks the state again before it sleeps */
+	/* A thread checks the state again before it sleeps. */
+	if (!s->pollers && !s->moving)
 		rs_rouse_end(s);
 	if (s->ds) {
 		ds_drain(s);
@@ -459,16 +460,17 @@ static void sleep_cancelled(void *arg)
 }
 
 /*
- * Wait in the socket's epoll, which costs less than poll() on its descriptor. *ret_left: set if
+ * Wait in the socket's epoll @fd, which costs less than poll() on its descriptor. *ret_left: set if
  * sleep_leave() was called.
  */
-static int descriptor_wait(struct rs_socket *s, enum rs_wait wait, int timeout_ms, bool *ret_left)
+static int descriptor_wait(struct rs_socket *s, int fd, enum rs_wait wait, int timeout_ms,
+			   bool *ret_left)
 {
 	bool ends = wait != RS_WAIT_ALWAYS;
 	const sigset_t *mask = ends ? rs_sleep_begin(sleep_leave, s, NULL) : NULL;
 	struct epoll_event event;
-	int r = ends ? rs_sleep_epoll(s->file.fd, &event, 1, timeout_ms, mask)
-		     : epoll_wait(s->file.fd, &event, 1, timeout_ms);
+	int r = ends ? rs_sleep_epoll(fd, &event, 1, timeout_ms, mask)
+		     : epoll_wait(fd, &event, 1, timeout_ms);
 
 	r = r < 0 && errno == EINTR && (timeout_ms >= 0 || signal_interrupts()) ? -EINTR : 0;
 	*ret_left = ends && rs_sleep_end();
@@ -478,13 +480,13 @@ static int descriptor_wait(struct rs_socket *s, enum rs_wait wait, int timeout_m
 /* Sleep for the socket until its descriptor is readable. @lock is released meanwhile. */
 static int socket_sleep(struct rs_socket *s, enum rs_wait wait, int timeout_ms)
 {
+	int r, fd = s->file.fd;
 	bool left;
-	int r;
 
 	s->sleeper = true;
 	pthread_mutex_unlock(&s->lock);
 	pthread_cleanup_push(sleep_cancelled, s);
-	r = descriptor_wait(s, wait, timeout_ms, &left);
+	r = descriptor_wait(s, fd, wait, timeout_ms, &left);
 	pthread_cleanup_pop(0);
 	pthread_mutex_lock(&s->lock);
 	if (left) /* another thread may already sleep for the socket */
@@ -544,6 +546,10 @@ static bool spin(struct rs_socket *s, bool (*ready)(struct rs_socket *s), uint64
 /* Wait once, with @lock held before and after. */
 static int wait_once(struct rs_socket *s, enum rs_wait wait, int left)
 {
+	if (unlikely(s->moving)) {
+		processor_offer(s);
+		return 0;
+	}
 	if (s->sleeper)
 		return rs_waiter_wait(s, wait, left);
 	if (rs_arm(s))

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "librdmacm/rsocket/private.h"
 #include "librdmacm/rsocket/rs.h"
 
 /* POSIX has two names for each of these. */
@@ -74,7 +75,7 @@ static bool socket_arm(const struct pollfd *p)
 	if (!s)
 		return true;
 	pthread_mutex_lock(&s->lock);
-	quiet = rs_arm(s) && !rs_revents(s, p->events);
+	quiet = !s->moving && rs_arm(s) && !rs_revents(s, p->events);
 	s->pollers += quiet;
 	pthread_mutex_unlock(&s->lock);
 	rs_socket_put(s);
@@ -95,6 +96,10 @@ static int sockets_look(struct pollfd *fds, const struct pollfd *real, nfds_t nf
 
 		fds[i].revents = 0;
 		r = fds[i].fd < 0 ? -1 : socket_look(&fds[i], real && real[i].revents, &offer);
+		if (r < 0 && fds[i].events & RS_POLL_SOCKET) {
+			fds[i].revents = POLLNVAL;
+			r = 1;
+		}
 		ours[i] = r >= 0;
 		if (r < 0)
 			rs_poller_is_polled(fds[i].fd);

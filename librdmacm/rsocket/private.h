@@ -56,13 +56,20 @@ unsigned int rs_entry_list(int fd, struct rs_entry *entries, unsigned int max);
  */
 bool rs_send_is_signalled(int fd);
 
-/* ---- receive.c ---- */
+/* ---- move.c ---- */
 
 /*
- * Return bytes that were received from the stream, so that they are received again before all
- * others. Return: 0, or -1 with errno.
+ * Give the socket another number, above the program's numbers. The socket leaves all epolls. The
+ * old number stays open and is no socket over RDMA any more. Calls of other threads by the old
+ * number fail with EBADF, or poll POLLNVAL. A send that waits for room ends as if the socket had
+ * not moved. Return: the new number, or -1 with errno.
  */
-int rs_unread(int fd, const void *bytes, size_t size);
+int rs_move(int fd);
+
+/* A flag of rrecv(): the caller got the number from rs_move(). Others get EBADF. */
+#define RS_MSG_MOVED 0x00800000
+/* An event for rppoll(): the number is that of a socket over RDMA, or the result is POLLNVAL. */
+#define RS_POLL_SOCKET 0x0800
 
 /* ---- option.c ---- */
 

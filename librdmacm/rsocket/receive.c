@@ -16,6 +16,12 @@ bool rs_can_receive(struct rs_socket *s)
 	return rs_waiting(s) || has_ended(s);
 }
 
+/* As rs_can_receive(). A call by the old number has its answer, too. */
+static bool can_answer(struct rs_socket *s)
+{
+	return s->moved || rs_can_receive(s);
+}
+
 /* Return whether the buffer has room for more bytes than the peeked ones. */
 static bool is_more_to_come(struct rs_socket *s)
 {
@@ -29,7 +35,7 @@ static bool is_more_to_come(struct rs_socket *s)
 
 static bool can_peek(struct rs_socket *s)
 {
-	return rs_waiting(s) > s->peeked || has_ended(s);
+	return s->moved || rs_waiting(s) > s->peeked || has_ended(s);
 }
 
 static void bytes_copy(const struct rs_socket *s, uint64_t from, uint8_t *to, uint32_t length)
@@ -42,33 +48,9 @@ static void bytes_copy(const struct rs_socket *s, uint64_t from, uint8_t *to, ui
 }
 
 /*
- * Take returned bytes behind *skip, up to @size. *skip: the bytes to skip in the buffer afterwards.
- * Return: bytes.
- */
-static size_t back_take(struct rs_socket *s, uint64_t *skip, uint8_t *to, size_t size, int flags)
-{
-	size_t waiting, length = 0;
-
-	pthread_mutex_lock(&s->lock);
-	waiting = s->back_end - s->back_start;
-	if (*skip < waiting) {
-		length = min_of(waiting - (size_t)*skip, size);
-		if (!(flags & MSG_TRUNC))
-			memcpy(to, s->back + s->back_start + *skip, length);
-		*skip = 0;
-	} else {
-		*skip -= waiting;
-	}
-	if (!(flags & MSG_PEEK))
-		s->back_start += length;
-	pthread_mutex_unlock(&s->lock);
-	return length;
-}
-
-/*
  * Take the bytes behind @skip, up to @size. Only the holder of the turn reads the filled part of
  * the buffer. Therefore copy it without the lock. Return: bytes; 0: the end; -EAGAIN: nothing yet;
- * -errno.
+ * -EBADF: the socket has another number now; another -errno.
  */
 static ssize_t buffer_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_t size, int flags)
 {
@@ -80,7 +62,10 @@ static ssize_t buffer_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size
 	from = s->in.consumed + skip;
 	waiting = rs_credit_waiting(&s->in);
 	length = waiting > skip ? min_of((size_t)(waiting - skip), size) : 0;
-	if (!length) {
+	if (s->moved && !(flags & RS_MSG_MOVED)) {
+		length = 0;
+		r = -EBADF;
+	} else if (!length) {
 		if (s->state == RS_NEW || s->state == RS_BOUND || s->state == RS_LISTENING) {
 			r = -ENOTCONN;
 		} else if (s->state == RS_FAILED && s->error) {
@@ -103,54 +88,13 @@ static ssize_t buffer_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size
 	return length;
 }
 
-/* As buffer_take(), with the returned bytes first. */
-static ssize_t bytes_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size_t size, int flags)
-{
-	size_t got = 0;
-	ssize_t n;
-
-	if (unlikely(atomic_load_explicit(&s->back, memory_order_relaxed)))
-		got = back_take(s, &skip, to, size, flags);
-	if (got && got == size)
-		return got;
-	n = buffer_take(s, skip, to + got, size - got, flags);
-	return got ? (ssize_t)got + max_of(n, (ssize_t)0) : n;
-}
-
-RS_EXPORT int rs_unread(int fd, const void *bytes, size_t size)
-{
-	RS_CALL;
-	struct rs_socket *s = rs_table_find(fd);
-	uint8_t *all;
-	size_t old;
-
-	if (!s)
-		return rs_ret(-EBADF);
-	pthread_mutex_lock(&s->lock);
-	old = s->back_end - s->back_start;
-	all = malloc(size + old + 1);
-	if (all) {
-		memcpy(all, bytes, size);
-		if (old)
-			memcpy(all + size, s->back + s->back_start, old);
-		free(s->back);
-		s->back = all;
-		s->back_start = 0;
-		s->back_end = size + old;
-		s->changes++;
-		rs_watch_notify(s);
-		rs_rouse(s);
-	}
-	pthread_mutex_unlock(&s->lock);
-	rs_socket_put(s);
-	return rs_ret(all ? 0 : -ENOMEM);
-}
-
 /* Wait for bytes, or for more bytes than the @peeked ones. */
 static int bytes_wait(struct rs_socket *s, size_t peeked, bool begun, int flags)
 {
+	bool (*ready)(struct rs_socket *s) = peeked ? can_peek : can_answer;
+
 	s->peeked = peeked;
-	return rs_turn_wait(s, &s->recv_turn, begun, peeked ? can_peek : rs_can_receive,
+	return rs_turn_wait(s, &s->recv_turn, begun, flags & RS_MSG_MOVED ? rs_can_receive : ready,
 			    rs_patience(s, flags), s->recv_timeout_ms);
 }
 
@@ -162,7 +106,7 @@ static ssize_t bytes_receive(struct rs_socket *s, uint8_t *to, size_t size, int 
 	ssize_t n = 0;
 
 	while (got < end) {
-		n = bytes_take(s, peek ? got : 0, to + (got - before), end - got, flags);
+		n = buffer_take(s, peek ? got : 0, to + (got - before), end - got, flags);
 		if (n == -EAGAIN && !(peek && got && !is_more_to_come(s))) {
 			n = bytes_wait(s, peek ? got : 0, got, flags);
 			if (n == 0)

@@ -164,6 +164,7 @@ struct rs_socket {
 	/* Protected by the lock of the service (service.c). */
 	LIST_ENTRY(rs_socket) of_service;
 	bool is_kept, is_forgotten; /* is_forgotten: removed by rclose(), for ever */
+	int kept_fd;
 	uint64_t keep_due;
 
 	/* Options. */
@@ -206,9 +207,6 @@ struct rs_socket {
 	struct rs_credit_out out;
 	struct rs_credit_in in;
 	size_t peeked; /* bytes that were peeked at; a wait is for more than these */
-	/* bytes that rs_unread() returned; they precede those of @rbuf */
-	_Atomic(uint8_t *) back;
-	size_t back_start, back_end;
 
 	struct rs_slot *slots; /* sq_size of them, a ring */
 	uint32_t posted, done; /* requests since the start */
@@ -228,6 +226,9 @@ struct rs_socket {
 	bool sleeper;
 	bool roused;	      /* no thread may sleep on the descriptor; see rouse.c */
 	unsigned int pollers; /* threads that sleep on the descriptor in rpoll() */
+	/* rs_move() waits until no thread sleeps on the old number; new sleeps have to wait */
+	bool moving;
+	bool moved; /* by rs_move() */
 	unsigned int waiters; /* threads that wait for the sleeper: see waiter.c */
 	atomic_uint changed;
 };
@@ -266,6 +267,8 @@ struct rs_poller *rs_table_find_poller(int fd);
  * pointer, because the caller has no reference.
  */
 const void *rs_table_peek(int fd);
+/* Give the file another number. Return: 0, or -errno. */
+int rs_table_move(struct rs_file *file, int fd);
 /* *ret_is_parents: the file belongs to a process that this one was forked from. */
 struct rs_file *rs_table_remove(int fd, bool *ret_is_parents);
 
@@ -528,7 +531,7 @@ void rs_iomap_destroy(struct rs_socket *s);
 /* Return the bytes that can be received; with @lock held. */
 static inline size_t rs_waiting(const struct rs_socket *s)
 {
-	return rs_credit_waiting(&s->in) + s->back_end - s->back_start;
+	return rs_credit_waiting(&s->in);
 }
 bool rs_can_receive(struct rs_socket *s); /* true if there are bytes, the end, or an error */
 

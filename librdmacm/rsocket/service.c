@@ -49,7 +49,7 @@ static int kept_take(int *fds, int max, int *ret_timeout)
 	pthread_mutex_lock(&service.lock);
 	LIST_FOREACH(s, &service.kept, of_service) {
 		if (s->keep_due <= now && n < max) {
-			fds[n++] = s->file.fd;
+			fds[n++] = s->kept_fd;
 			s->keep_due = UINT64_MAX; /* until the thread has checked it */
 		}
 		next = min_of(next, s->keep_due);
@@ -196,6 +196,7 @@ int rs_service_keep(struct rs_socket *s)
 	r = s->is_forgotten ? 0 : service_start();
 	if (r == 0 && !s->is_forgotten) {
 		s->keep_due = rs_now_ns() + seconds * NS_OF_S;
+		s->kept_fd = s->file.fd;
 		if (!s->is_kept)
 			LIST_INSERT_HEAD(&service.kept, s, of_service);
 		s->is_kept = true;

@@ -139,6 +139,29 @@ const void *rs_table_peek(int fd)
 	return file;
 }
 
+int rs_table_move(struct rs_file *file, int fd)
+{
+	unsigned int block = (unsigned int)fd >> BLOCK_BITS;
+	int r = 0;
+
+	if (block >= BLOCKS)
+		return -EMFILE;
+	pthread_mutex_lock(&table.lock);
+	if (!table.blocks[block])
+		table.blocks[block] = calloc(1 << BLOCK_BITS, sizeof(*table.blocks[block]));
+	if (!table.blocks[block]) {
+		r = -ENOMEM;
+	} else if (*place_of(file->fd) != file) {
+		r = -EBADF; /* another thread closes the socket */
+	} else {
+		*place_of(file->fd) = NULL;
+		*place_of(fd) = file;
+		file->fd = fd;
+	}
+	pthread_mutex_unlock(&table.lock);
+	return r;
+}
+
 struct rs_file *rs_table_remove(int fd, bool *ret_is_parents)
 {
 	struct rs_file **place, *file = NULL;

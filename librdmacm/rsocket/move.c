@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Moving a socket to another number, so that the program's number can become another file. A thread
+ * that sleeps on the old number would sleep on that file. Therefore wake all sleepers and wait for
+ * them, and let nobody sleep meanwhile.
+ */
+#include <fcntl.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include "librdmacm/rsocket/private.h"
+#include "librdmacm/rsocket/rs.h"
+
+#define NUMBER_MIN 1024 /* the new number is not below, if the limit of the process allows */
+
+static int number_copy(int fd)
+{
+	int number = fcntl(fd, F_DUPFD_CLOEXEC, NUMBER_MIN);
+
+	if (number < 0)
+		number = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return number < 0 ? -errno : number;
+}
+
+/* Wake the sleepers and wait until they have left. With the lock held, which is released meanwhile.
+ */
+static void sleepers_end(struct rs_socket *s)
+{
+	s->moving = true;
+	rs_rouse(s);
+	while (s->sleeper || s->pollers) {
+		pthread_mutex_unlock(&s->lock);
+		sched_yield();
+		pthread_mutex_lock(&s->lock);
+	}
+}
+
+/* Let sleep again. Those who wait for the socket see that it has moved. */
+static void sleepers_let(struct rs_socket *s, bool moved)
+{
+	s->moving = false;
+	s->moved |= moved;
+	rs_rouse(s);
+	/* The service may have looked for the old number. */
+	if (s->keep_alive || s->stalled || rs_end_is_due(s))
+		rs_service_keep(s);
+}
+
+static int socket_move(struct rs_socket *s, int number)
+{
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	sleepers_end(s);
+	r = rs_table_move(&s->file, number);
+	sleepers_let(s, r == 0);
+	pthread_mutex_unlock(&s->lock);
+	if (r == 0)
+		rs_watch_end_all(s);
+	return r < 0 ? r : number;
+}
+
+RS_EXPORT int rs_move(int fd)
+{
+	RS_CALL;
+	struct rs_socket *s = rs_table_find(fd);
+	int number, r;
+
+	if (!s)
+		return rs_ret(-EBADF);
+	number = number_copy(fd);
+	r = number < 0 ? number : socket_move(s, number);
+	rs_socket_put(s);
+	if (r < 0 && number >= 0)
+		close(number);
+	return rs_ret(r);
+}
