@@ -94,6 +94,7 @@ static int bnxt_re_open_context(struct verbs_context *vctx, const struct verbs_o
 	if (r < 0)
 		return r;
 	pthread_mutex_init(&ctx->lock, NULL);
+	pthread_mutex_init(&ctx->qp_lock, NULL);
 	idtable_init(&ctx->qps);
 	return 0;
 }
@@ -105,6 +106,7 @@ static void bnxt_re_close_context(struct verbs_context *vctx)
 	kit_page_unmap(&ctx->shared);
 	kit_page_unmap(&ctx->doorbells);
 	idtable_destroy(&ctx->qps);
+	pthread_mutex_destroy(&ctx->qp_lock);
 	pthread_mutex_destroy(&ctx->lock);
 }
 

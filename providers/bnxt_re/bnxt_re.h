@@ -5,6 +5,9 @@
  *
  * Locks, in the order in which they are taken:
  *
+ * - bnxt_re_context.qp_lock is held while a queue pair is created or destroyed, so that its number
+ *   is not used again before its completions are removed.
+ *
  * - bnxt_re_cq.lock protects the completion ring, the heads of the queues that complete there, and
  *   the lists of these queues. spinlock_lock_both() orders two of them.
  *
@@ -47,7 +50,7 @@ enum bnxt_re_psn_form {
 struct bnxt_re_context {
 	struct verbs_context vctx;
 	struct kit_page shared, doorbells; /* @doorbells is mapped for the first domain */
-	pthread_mutex_t lock;
+	pthread_mutex_t lock, qp_lock;
 	struct idtable qps;
 	uint32_t page, max_cqes, max_sge, max_wr, max_srq_wr;
 	enum bnxt_re_psn_form psn_form;

@@ -168,7 +168,8 @@ static uint32_t rings_open(struct bnxt_re_qp *qp, const struct ibv_qp_init_attr_
 
 static int qp_make(struct bnxt_re_qp *qp, const struct verbs_create_qp *in)
 {
-	struct idtable *table = &to_bctx(qp->vqp.qp.context)->qps;
+	struct bnxt_re_context *ctx = to_bctx(qp->vqp.qp.context);
+	struct idtable *table = &ctx->qps;
 	int r = sq_make(qp, &in->attr->cap);
 
 	if (!r && !qp->srq)
@@ -178,7 +179,9 @@ static int qp_make(struct bnxt_re_qp *qp, const struct verbs_create_qp *in)
 	r = idtable_add(table, qp, &qp->id);
 	if (r < 0)
 		return r;
+	pthread_mutex_lock(&ctx->qp_lock);
 	r = kernel_create(qp, in);
+	pthread_mutex_unlock(&ctx->qp_lock);
 	if (r < 0)
 		idtable_remove(table, qp->id);
 	return r;
@@ -261,12 +264,17 @@ int bnxt_re_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in)
 
 int bnxt_re_destroy_qp(struct verbs_qp *vqp)
 {
+	struct bnxt_re_context *ctx = to_bctx(vqp->qp.context);
 	struct bnxt_re_qp *qp = to_bqp(&vqp->qp);
-	int r = uverbs_destroy_qp(vqp);
+	int r;
 
+	pthread_mutex_lock(&ctx->qp_lock);
+	r = uverbs_destroy_qp(vqp);
+	if (!r)
+		bnxt_re_cqs_clean(qp, true);
+	pthread_mutex_unlock(&ctx->qp_lock);
 	if (r < 0)
 		return r;
-	bnxt_re_cqs_clean(qp, true);
 	rings_free(qp);
 	return 0;
 }
