@@ -131,8 +131,7 @@ static int bnxt_re_query_device(struct ibv_context *ibctx, const struct verbs_qu
 		*in->ret_fw_ver = raw;
 	ret_attr->orig_attr.max_cqe = min_of(ret_attr->orig_attr.max_cqe, (int)QUEUE_MAX);
 	/* Requests of this provider do not invalidate keys. */
-	ret_attr->orig_attr.device_cap_flags &= ~(unsigned int)IBV_DEVICE_MEM_MGT_EXTENSIONS;
-	ret_attr->device_cap_flags_ex &= ~(uint64_t)IBV_DEVICE_MEM_MGT_EXTENSIONS;
+	kit_context_no_invalidation(ret_attr);
 	return 0;
 }
 

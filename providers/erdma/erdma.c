@@ -109,8 +109,8 @@ static int erdma_query_device(struct ibv_context *ibctx, const struct verbs_quer
 	int r = kit_context_query(ibctx, in, ret_attr, FW_DIGITS);
 
 	/* Only the kernel invalidates keys of its own memory with this adapter. */
-	ret_attr->orig_attr.device_cap_flags &= ~(unsigned int)IBV_DEVICE_MEM_MGT_EXTENSIONS;
-	ret_attr->device_cap_flags_ex &= ~(uint64_t)IBV_DEVICE_MEM_MGT_EXTENSIONS;
+	if (!r)
+		kit_context_no_invalidation(ret_attr);
 	return r;
 }
 

@@ -54,6 +54,12 @@ void kit_context_print_fw(struct ibv_device_attr *attr, uint64_t version, int di
 		 digits, (unsigned int)(version & 0xffff));
 }
 
+void kit_context_no_invalidation(struct ibv_device_attr_ex *attr)
+{
+	attr->orig_attr.device_cap_flags &= ~(unsigned int)IBV_DEVICE_MEM_MGT_EXTENSIONS;
+	attr->device_cap_flags_ex &= ~(uint64_t)IBV_DEVICE_MEM_MGT_EXTENSIONS;
+}
+
 int kit_context_query(struct ibv_context *ibctx, const struct verbs_query_device *in,
 		      struct ibv_device_attr_ex *ret_attr, int digits)
 {

@@ -30,7 +30,12 @@ static int rvt_open_context(struct verbs_context *vctx, const struct verbs_open_
 static int rvt_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
 			    struct ibv_device_attr_ex *ret_attr)
 {
-	return kit_context_query(ctx, in, ret_attr, FW_DIGITS);
+	int r = kit_context_query(ctx, in, ret_attr, FW_DIGITS);
+
+	/* The command that posts requests has no local invalidation. */
+	if (!r)
+		kit_context_no_invalidation(ret_attr);
+	return r;
 }
 
 /* The kernel would ignore IBV_ACCESS_ZERO_BASED. It uses a requested address. */

@@ -5,6 +5,7 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
+#include "providers/kit/context.h"
 #include "providers/kit/domain.h"
 #include "providers/siw/siw.h"
 
@@ -17,6 +18,17 @@ static int siw_open_context(struct verbs_context *vctx, const struct verbs_open_
 
 	open.udata = &udata;
 	return uverbs_open_context(vctx, &open);
+}
+
+static int siw_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
+			    struct ibv_device_attr_ex *ret_attr)
+{
+	int r = uverbs_query_device(ctx, in, ret_attr);
+
+	/* The kernel refuses local invalidation from a process. */
+	if (!r)
+		kit_context_no_invalidation(ret_attr);
+	return r;
 }
 
 /*
@@ -51,7 +63,7 @@ int siw_ring_map(struct ibv_context *ctx, const char *what, uint64_t key, uint32
 
 static const struct verbs_ops siw_ops = {
 	.open_context = siw_open_context,
-	.query_device = uverbs_query_device,
+	.query_device = siw_query_device,
 	.query_port = uverbs_query_port,
 	.query_gid = uverbs_query_gid,
 	.query_gid_table = uverbs_query_gid_table,
