@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* XRC domains, and handles of XRC receive QPs. */
+#include <fcntl.h>
+
 #include "providers/uroce/verbs/verbs.h"
 #include "util/cancel.h"
 
@@ -10,6 +12,8 @@ int uroce_open_xrcd(struct verbs_xrcd *vxrcd, const struct verbs_open_xrcd *in)
 	struct uroce_host *host = ctx_host(vxrcd->xrcd.context);
 	int r = uroce_host_check(host);
 
+	if (!r && in->attr->oflags & ~(O_CREAT | O_EXCL))
+		r = -EINVAL;
 	if (!r)
 		r = uroce_domain_get(vxrcd->xrcd.context, in->attr->fd, in->attr->oflags,
 				     &xrcd->domain);
