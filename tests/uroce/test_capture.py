@@ -191,6 +191,11 @@ class Capture(unittest.TestCase):
         self.assertIn("cannot be written", said)
         self.assertEqual((self.folder / "target").read_text(), "precious")
 
+    def test_no_pipe(self):
+        os.mkfifo(self.folder / "pipe")
+        for path in self.folder / "pipe", "/dev/null":
+            self.assertIn("it is not a regular file", run("uc", UROCE_CAPTURE=str(path)))
+
     def test_refused(self):
         for text in ["f,size=5", "f,size=", "f,snaplen=10", "f,what=1", "%x"]:
             with self.assertRaises(AssertionError) as caught:

@@ -49,6 +49,19 @@ struct frame {
 	const char *comment;
 };
 
+static const char *refusal_text(int r)
+{
+	switch (r) {
+	case -EBUSY:
+		return "another process writes to it; %p in the name gives each its own";
+	case -EINVAL:
+	case -ENXIO: /* a pipe without a reader */
+		return "it is not a regular file";
+	default:
+		return strerror(-r);
+	}
+}
+
 int uroce_capture_new(struct uroce_capture **ret)
 {
 	const char *text = env_get_filled(ENV_UROCE_CAPTURE);
@@ -75,10 +88,7 @@ int uroce_capture_new(struct uroce_capture **ret)
 		log_notice(
 			"uroce: Warning: UROCE_CAPTURE: '%s' cannot be written: %s. This process is "
 			"not captured",
-			wish.path,
-			r == -EBUSY
-				? "another process writes to it; %p in the name gives each its own"
-				: strerror(-r));
+			wish.path, refusal_text(r));
 		return 0;
 	}
 	*ret = take_ptr(&capture);

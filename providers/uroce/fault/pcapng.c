@@ -109,8 +109,8 @@ int pcapng_create(const char *path, uint32_t snaplen, uint64_t limit, struct pca
 {
 	static const struct section section = { BYTE_ORDER_MAGIC, 1, 0, UINT64_MAX };
 	static const struct options none;
-	_cleanup_close_ int fd =
-		open(path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0600);
+	_cleanup_close_ int fd = open(
+		path, O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
 	struct stat st;
 	int r;
 
@@ -118,12 +118,13 @@ int pcapng_create(const char *path, uint32_t snaplen, uint64_t limit, struct pca
 		return -errno;
 	if (fstat(fd, &st))
 		return -errno;
-	if (S_ISREG(st.st_mode)) {
-		if (flock(fd, LOCK_EX | LOCK_NB))
-			return errno == EWOULDBLOCK ? -EBUSY : -errno;
-		if (ftruncate(fd, 0))
-			return -errno;
-	}
+	/* A pipe would stop this process while its reader is slow, and kill it without a reader. */
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return errno == EWOULDBLOCK ? -EBUSY : -errno;
+	if (ftruncate(fd, 0))
+		return -errno;
 	*ret = (struct pcapng){ .fd = fd, .snaplen = snaplen, .limit = limit };
 	r = block_write(ret, BLOCK_SECTION, &section, sizeof(section), NULL, 0, &none);
 	if (r < 0)
