@@ -349,32 +349,11 @@ static void mapped(uint64_t offset, void *at, size_t length)
 	counter[1] = htobe32(0x9abcdef0);
 }
 
-static uint8_t syndrome(enum ibv_wc_status status)
-{
-	static const uint8_t of[] = {
-		[IBV_WC_LOC_LEN_ERR] = 0x01,	       [IBV_WC_LOC_QP_OP_ERR] = 0x02,
-		[IBV_WC_LOC_PROT_ERR] = 0x04,	       [IBV_WC_WR_FLUSH_ERR] = 0x05,
-		[IBV_WC_MW_BIND_ERR] = 0x06,	       [IBV_WC_BAD_RESP_ERR] = 0x10,
-		[IBV_WC_LOC_ACCESS_ERR] = 0x11,	       [IBV_WC_REM_INV_REQ_ERR] = 0x12,
-		[IBV_WC_REM_ACCESS_ERR] = 0x13,	       [IBV_WC_REM_OP_ERR] = 0x14,
-		[IBV_WC_RETRY_EXC_ERR] = 0x15,	       [IBV_WC_RNR_RETRY_EXC_ERR] = 0x16,
-		[IBV_WC_REM_ABORT_ERR] = DEVICE_ERROR,
-	};
-
-	return status < sizeof(of) && of[status] ? of[status] : DEVICE_ERROR;
-}
-
 static unsigned cqe_opcode(const struct completion *c)
 {
 	if (c->wc->status)
 		return CQE_ERROR;
-	if (!c->receive)
-		return c->note;
-	if (c->wc->opcode == IBV_WC_RECV_RDMA_WITH_IMM)
-		return CQE_RESP_WRITE_IMM;
-	if (c->wc->wc_flags & IBV_WC_WITH_INV)
-		return CQE_RESP_SEND_INV;
-	return c->wc->wc_flags & IBV_WC_WITH_IMM ? CQE_RESP_SEND_IMM : CQE_RESP_SEND;
+	return c->receive ? CQE_RESP_WRITE_IMM + mlx_received(c) : c->note;
 }
 
 static void complete(struct object *cq, const struct completion *c)
@@ -397,26 +376,15 @@ static void complete(struct object *cq, const struct completion *c)
 
 	if (wc->status) {
 		cqe.error.vendor = wc->vendor_err;
-		cqe.error.syndrome = syndrome(wc->status);
+		cqe.error.syndrome = mlx_syndrome(wc->status);
 	}
 	write_cqe(cq, &cqe, cqe_opcode(c), !c->receive);
 }
 
-/* The record has a serial number, the count of events that the process has read, from 1 on. A
- * record with an older number arms nothing. */
+/* The serial numbers begin with 1. */
 static bool armed(struct object *cq, struct arm *ret_arm)
 {
-	uint32_t word = cq->ring.record[1];
-
-	if (word == cq->arm_seen)
-		return false;
-	cq->arm_seen = word;
-	word = be32toh(word);
-	if ((word >> 28 & 3) != ((cq->events + 1) & 3))
-		return false;
-	ret_arm->solicited = (word >> 24 & 3) == 1;
-	ret_arm->consumed = cq->produced - ((cq->produced - word) & INDEX_24);
-	return true;
+	return mlx_armed(cq, cq->events + 1, ret_arm);
 }
 
 /* Only Ethernet uses the fields for VLAN and MAC address in a datagram's request. */
