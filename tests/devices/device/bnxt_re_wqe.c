@@ -39,22 +39,6 @@ enum {
 	FLUSHES = 8,	      /* status of a receive: all that were posted end */
 };
 
-static uint32_t get_32(const uint8_t *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return le32toh(value);
-}
-
-static uint64_t get_64(const uint8_t *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return le64toh(value);
-}
-
 /* ---- requests */
 
 static const uint8_t opcodes[TYPES] = {
@@ -81,7 +65,8 @@ static int read_list(const uint8_t *wqe, uint32_t count, struct work *work, uint
 	if (count > MAX_SGE)
 		return -EINVAL;
 	for (uint32_t i = 0; i < count; i++, at += SLOT) {
-		work->sge[i] = (struct ibv_sge){ get_64(at), get_32(at + 12), get_32(at + 8) };
+		work->sge[i] =
+			(struct ibv_sge){ bytes_le64(at), bytes_le32(at + 12), bytes_le32(at + 8) };
 		sum += work->sge[i].length;
 	}
 	work->wr.num_sge = count;
@@ -102,43 +87,43 @@ static int read_inline(const uint8_t *wqe, struct work *work, uint32_t length)
 /* Other plug-ins write the number to add where a comparison has its operand. */
 static int read_atomic(const uint8_t *wqe, struct work *work, uint32_t slots)
 {
-	uint64_t first = get_64(wqe + SLOT), second = get_64(wqe + SLOT + 8);
+	uint64_t first = bytes_le64(wqe + SLOT), second = bytes_le64(wqe + SLOT + 8);
 	bool swaps = work->wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
 
-	work->wr.wr.atomic.rkey = get_32(wqe + 4);
-	work->wr.wr.atomic.remote_addr = get_64(wqe + 8);
+	work->wr.wr.atomic.rkey = bytes_le32(wqe + 4);
+	work->wr.wr.atomic.remote_addr = bytes_le64(wqe + 8);
 	work->wr.wr.atomic.swap = swaps ? first : 0;
 	work->wr.wr.atomic.compare_add = swaps || !first ? second : first;
-	return slots == 3 ? read_list(wqe, 1, work, get_32(wqe + 2 * SLOT + 12)) : -EINVAL;
+	return slots == 3 ? read_list(wqe, 1, work, bytes_le32(wqe + 2 * SLOT + 12)) : -EINVAL;
 }
 
 static int read_address(const uint8_t *wqe, struct work *work)
 {
-	const struct object *ah = object_by_number(OBJECT_AH, get_32(wqe + SLOT + 4));
+	const struct object *ah = object_by_number(OBJECT_AH, bytes_le32(wqe + SLOT + 4));
 
 	if (!ah)
 		return -EINVAL;
 	work->address = ah->address;
-	work->wr.wr.ud.remote_qpn = get_32(wqe + SLOT);
-	work->wr.wr.ud.remote_qkey = get_32(wqe + 12);
+	work->wr.wr.ud.remote_qpn = bytes_le32(wqe + SLOT);
+	work->wr.wr.ud.remote_qkey = bytes_le32(wqe + 12);
 	return 0;
 }
 
 /* Read the second header. */
 static int read_target(const struct object *qp, const uint8_t *wqe, struct work *work)
 {
-	work->wr.imm_data = htobe32(get_32(wqe + 4));
+	work->wr.imm_data = htobe32(bytes_le32(wqe + 4));
 	if (qp->qp_type == IBV_QPT_UD)
 		return read_address(wqe, work);
-	work->wr.wr.rdma.remote_addr = get_64(wqe + SLOT);
-	work->wr.wr.rdma.rkey = get_32(wqe + SLOT + 8);
+	work->wr.wr.rdma.remote_addr = bytes_le64(wqe + SLOT);
+	work->wr.wr.rdma.rkey = bytes_le32(wqe + SLOT + 8);
 	return 0;
 }
 
 int bnxt_re_read_send(const struct object *qp, const uint8_t *wqe, struct work *work)
 {
-	uint32_t head = get_32(wqe), type = head & 0xff, slots = head >> 16 & 0xff;
-	uint32_t flags = head >> 8 & 0xff, length = get_32(wqe + 8);
+	uint32_t head = bytes_le32(wqe), type = head & 0xff, slots = head >> 16 & 0xff;
+	uint32_t flags = head >> 8 & 0xff, length = bytes_le32(wqe + 8);
 	int r;
 
 	work->wr = (struct ibv_send_wr){
@@ -161,11 +146,11 @@ int bnxt_re_read_send(const struct object *qp, const uint8_t *wqe, struct work *
 
 int bnxt_re_read_receive(const uint8_t *wqe, struct work *work)
 {
-	uint32_t head = get_32(wqe), slots = head >> 16 & 0xff;
+	uint32_t head = bytes_le32(wqe), slots = head >> 16 & 0xff;
 
 	if ((head & 0xff) != TYPE_RECEIVE || slots < 3 || slots > WQE / SLOT)
 		return -EINVAL;
-	work->id = get_32(wqe + 8);
+	work->id = bytes_le32(wqe + 8);
 	read_list(wqe, slots - 2, work, 0);
 	/* A receive without memory has one entry of no bytes. */
 	if (slots == 3 && !work->sge[0].length)
@@ -192,8 +177,9 @@ static bool is_free(const struct object *cq, uint32_t index)
 {
 	const uint8_t *at = cqe_at(cq, index);
 
-	return !__atomic_load_n((const uint64_t *)(const void *)(at + handle_at(get_32(at + 24))),
-				__ATOMIC_ACQUIRE);
+	return !__atomic_load_n(
+		(const uint64_t *)(const void *)(at + handle_at(bytes_le32(at + 24))),
+		__ATOMIC_ACQUIRE);
 }
 
 /* The last place stays free: an entry may need another one in front of it. */
@@ -226,7 +212,7 @@ bool bnxt_re_armed(struct object *cq, struct arm *ret_arm)
 /* Write an entry into a trace. Its handle may be an address, which is not the same in each run. */
 static void trace_entry(uint8_t *at, const uint8_t *cqe)
 {
-	size_t handle = handle_at(get_32(cqe + 24)), rest = handle + sizeof(uint64_t);
+	size_t handle = handle_at(bytes_le32(cqe + 24)), rest = handle + sizeof(uint64_t);
 	struct region *region = trace_find((uintptr_t)at);
 
 	memcpy(at + handle, cqe + handle, sizeof(uint64_t));

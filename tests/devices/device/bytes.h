@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Numbers and addresses as they lie in a program's memory. */
+/* Numbers and addresses as they lie in a program's memory. util/bytes.h has those that are
+ * big-endian. */
 #ifndef DEVICES_BYTES_H
 #define DEVICES_BYTES_H
 
 #include <endian.h>
 #include <stdint.h>
 #include <string.h>
+#include "util/bytes.h"
 
 static inline void *bytes_pointer(uint64_t address)
 {
@@ -21,20 +23,28 @@ static inline uint32_t bytes_power_of_two(uint32_t value)
 	return power;
 }
 
-static inline uint32_t bytes_be32(const uint8_t *at)
+static inline uint16_t bytes_le16(const uint8_t *at)
+{
+	uint16_t value;
+
+	memcpy(&value, at, sizeof(value));
+	return le16toh(value);
+}
+
+static inline uint32_t bytes_le32(const uint8_t *at)
 {
 	uint32_t value;
 
 	memcpy(&value, at, sizeof(value));
-	return be32toh(value);
+	return le32toh(value);
 }
 
-static inline uint64_t bytes_be64(const uint8_t *at)
+static inline uint64_t bytes_le64(const uint8_t *at)
 {
 	uint64_t value;
 
 	memcpy(&value, at, sizeof(value));
-	return be64toh(value);
+	return le64toh(value);
 }
 
 #endif

@@ -306,7 +306,7 @@ static void stored(const char *name, size_t offset, const uint8_t *bytes, size_t
 		return;
 	qp = object_at(OBJECT_QP, ordinal);
 	if (qp)
-		qp->sq.cursor = efa_get_16(bytes);
+		qp->sq.cursor = bytes_le16(bytes);
 }
 
 /* A receive's id is in the n-th first descriptor. */
@@ -317,8 +317,8 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 	for (uint32_t i = 0; i < qp->rq.entries; i++) {
 		const uint8_t *descriptor = qp->rq.base + (size_t)i * EFA_RECEIVE;
 
-		if (efa_get_32(descriptor + 12) & EFA_RECEIVE_FIRST && !index--)
-			return efa_get_16(descriptor + 8);
+		if (bytes_le32(descriptor + 12) & EFA_RECEIVE_FIRST && !index--)
+			return bytes_le16(descriptor + 8);
 	}
 	return 0;
 }

@@ -17,15 +17,15 @@ enum {
 static struct ibv_sge sge_at(const uint8_t *at)
 {
 	return (struct ibv_sge){
-		.length = efa_get_32(at),
-		.lkey = efa_get_32(at + 4) & 0xffffff,
-		.addr = efa_get_32(at + 8) | (uint64_t)efa_get_32(at + 12) << 32,
+		.length = bytes_le32(at),
+		.lkey = bytes_le32(at + 4) & 0xffffff,
+		.addr = bytes_le32(at + 8) | (uint64_t)bytes_le32(at + 12) << 32,
 	};
 }
 
 static int read_buffers(const uint8_t *wqe, struct work *work)
 {
-	uint16_t length = efa_get_16(wqe + 6);
+	uint16_t length = bytes_le16(wqe + 6);
 
 	if (!(wqe[2] & INLINE)) {
 		if (length > 2)
@@ -54,17 +54,17 @@ int efa_ring_next_send(const struct object *qp, struct work *work, uint16_t *ret
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	wqe = qp->sq.base + (size_t)(index & (qp->sq.entries - 1)) * EFA_WQE;
 	work->wr = (struct ibv_send_wr){ .sg_list = work->sge, .send_flags = IBV_SEND_SIGNALED };
-	work->id = efa_get_16(wqe);
+	work->id = bytes_le16(wqe);
 	work->note = wqe[2] & 0xf;
 	work->entries = 1;
 	/* Each round of the ring has the other phase; a request is one descriptor. */
 	if ((wqe[2] & 0xf) != EFA_OP_SEND || (wqe[3] & 1) != (qp->sq.consumed / qp->sq.entries & 1))
 		return -EINVAL;
-	*ret_ah = efa_get_16(wqe + 12);
+	*ret_ah = bytes_le16(wqe + 12);
 	work->wr.opcode = wqe[2] & HAS_IMM ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
-	work->wr.imm_data = htobe32(efa_get_32(wqe + 8));
-	work->wr.wr.ud.remote_qpn = efa_get_16(wqe + 4);
-	work->wr.wr.ud.remote_qkey = efa_get_32(wqe + 16);
+	work->wr.imm_data = htobe32(bytes_le32(wqe + 8));
+	work->wr.wr.ud.remote_qpn = bytes_le16(wqe + 4);
+	work->wr.wr.ud.remote_qkey = bytes_le32(wqe + 16);
 	return read_buffers(wqe, work) ?: 1;
 }
 
@@ -83,12 +83,12 @@ int efa_ring_next_receive(struct object *qp, struct work *work)
 		descriptor =
 			rq->base + (size_t)((rq->consumed + work->entries++) & (rq->entries - 1)) *
 					   EFA_RECEIVE;
-		control = efa_get_32(descriptor + 12);
+		control = bytes_le32(descriptor + 12);
 		if (control & EFA_RECEIVE_FIRST)
-			work->id = efa_get_16(descriptor + 8);
+			work->id = bytes_le16(descriptor + 8);
 		work->sge[work->wr.num_sge++] = (struct ibv_sge){
-			.addr = efa_get_32(descriptor) | (uint64_t)efa_get_32(descriptor + 4) << 32,
-			.length = efa_get_16(descriptor + 10),
+			.addr = bytes_le32(descriptor) | (uint64_t)bytes_le32(descriptor + 4) << 32,
+			.length = bytes_le16(descriptor + 10),
 			.lkey = control & 0xffffff,
 		};
 		if (control & RECEIVE_LAST)

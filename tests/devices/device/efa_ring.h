@@ -7,6 +7,7 @@
 #ifndef DEVICES_EFA_RING_H
 #define DEVICES_EFA_RING_H
 
+#include "tests/devices/device/bytes.h"
 #include "tests/devices/device/device.h"
 
 enum {
@@ -23,16 +24,6 @@ enum {
 struct efa_parts {
 	uint32_t produced[EFA_SUB_CQS];
 };
-
-static inline uint16_t efa_get_16(const uint8_t *at)
-{
-	return at[0] | at[1] << 8;
-}
-
-static inline uint32_t efa_get_32(const uint8_t *at)
-{
-	return efa_get_16(at) | (uint32_t)efa_get_16(at + 2) << 16;
-}
 
 /* Decode the next request. Return 1, 0 for none, or -EINVAL for a malformed one. *ret_ah is the
  * address handle's number. */

@@ -222,25 +222,9 @@ static uint8_t *block_at(const struct queue *queue, uint32_t index)
 	return queue->base + (size_t)(index & (queue->entries - 1)) * BLOCK;
 }
 
-static uint32_t get_32(const uint8_t *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return le32toh(value);
-}
-
-static uint64_t get_64(const uint8_t *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return le64toh(value);
-}
-
 static uint32_t blocks_of(const uint8_t *header)
 {
-	return (get_64(header) >> 52 & 7) + 1;
+	return (bytes_le64(header) >> 52 & 7) + 1;
 }
 
 /* Return the number of entries that the process has posted and the device has not read; negative:
@@ -294,7 +278,8 @@ static int read_list(struct work *work, const uint8_t *at, uint32_t count, uint3
 	if (count > MAX_SGE)
 		return -EINVAL;
 	for (uint32_t i = 0; i < count; i++, at += 16) {
-		work->sge[i] = (struct ibv_sge){ get_64(at), get_32(at + 8), get_32(at + 12) };
+		work->sge[i] =
+			(struct ibv_sge){ bytes_le64(at), bytes_le32(at + 8), bytes_le32(at + 12) };
 		sum += work->sge[i].length;
 	}
 	work->wr.num_sge = count;
@@ -314,36 +299,37 @@ static int read_atomic(struct work *work, const uint8_t *at)
 {
 	bool swaps = work->wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP;
 
-	work->wr.wr.atomic.remote_addr = get_64(at + 32);
-	work->wr.wr.atomic.rkey = get_32(at + 44);
-	work->wr.wr.atomic.compare_add = get_64(at + (swaps ? 24 : 16));
+	work->wr.wr.atomic.remote_addr = bytes_le64(at + 32);
+	work->wr.wr.atomic.rkey = bytes_le32(at + 44);
+	work->wr.wr.atomic.compare_add = bytes_le64(at + (swaps ? 24 : 16));
 	if (swaps)
-		work->wr.wr.atomic.swap = get_64(at + 16);
-	return read_one(work, get_64(at + 48), get_32(at + 56), get_32(at + 60));
+		work->wr.wr.atomic.swap = bytes_le64(at + 16);
+	return read_one(work, bytes_le64(at + 48), bytes_le32(at + 56), bytes_le32(at + 60));
 }
 
 static int read_request(struct work *work, const uint8_t *at)
 {
-	uint64_t header = get_64(at);
+	uint64_t header = bytes_le64(at);
 	uint32_t count = header >> 56, data = operations[header >> 27 & 31].data;
 
 	if (work->wr.opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
 	    work->wr.opcode == IBV_WR_ATOMIC_FETCH_AND_ADD)
 		return read_atomic(work, at);
 	if (work->wr.opcode == IBV_WR_RDMA_READ) {
-		work->wr.wr.rdma.remote_addr = get_64(at + 32);
-		work->wr.wr.rdma.rkey = get_32(at + 44);
-		return read_one(work, get_64(at + 20), get_32(at + 12), get_32(at + 16));
+		work->wr.wr.rdma.remote_addr = bytes_le64(at + 32);
+		work->wr.wr.rdma.rkey = bytes_le32(at + 44);
+		return read_one(work, bytes_le64(at + 20), bytes_le32(at + 12),
+				bytes_le32(at + 16));
 	}
 	memcpy(&work->wr.imm_data, at + 8, 4);
 	if (work->wr.opcode == IBV_WR_SEND_WITH_INV)
-		work->wr.invalidate_rkey = get_32(at + 8);
+		work->wr.invalidate_rkey = bytes_le32(at + 8);
 	if (data == BLOCK) {
-		work->wr.wr.rdma.rkey = get_32(at + 16);
-		work->wr.wr.rdma.remote_addr = get_64(at + 20);
+		work->wr.wr.rdma.rkey = bytes_le32(at + 16);
+		work->wr.wr.rdma.remote_addr = bytes_le64(at + 20);
 	}
-	return header >> 25 & 1 ? read_inline(work, at + data, count, get_32(at + 12))
-				: read_list(work, at + data, count, get_32(at + 12));
+	return header >> 25 & 1 ? read_inline(work, at + data, count, bytes_le32(at + 12))
+				: read_list(work, at + data, count, bytes_le32(at + 12));
 }
 
 static int next_send(struct object *qp, struct work *work)
@@ -359,7 +345,7 @@ static int next_send(struct object *qp, struct work *work)
 	r = copy_request(&qp->sq, there, request, work);
 	if (r)
 		return r;
-	header = get_64(request);
+	header = bytes_le64(request);
 	work->wr = (struct ibv_send_wr){
 		.sg_list = work->sge,
 		.send_flags = (header >> 22 & 1 ? IBV_SEND_SIGNALED : 0) |
@@ -385,9 +371,9 @@ static int next_receive(struct object *queue, struct work *work)
 		return there;
 	work->id = rq->consumed;
 	work->entries = 1;
-	if ((uint16_t)get_32(entry) != (uint16_t)(rq->consumed + 1))
+	if ((uint16_t)bytes_le32(entry) != (uint16_t)(rq->consumed + 1))
 		return -EINVAL;
-	read_one(work, get_64(entry + 16), get_32(entry + 24), get_32(entry + 28));
+	read_one(work, bytes_le64(entry + 16), bytes_le32(entry + 24), bytes_le32(entry + 28));
 	work->wr.num_sge = work->sge[0].length ? 1 : 0;
 	return 1;
 }

@@ -77,9 +77,9 @@ static int read_address(struct reader *r, struct work *work)
 
 	if (!av || (av[0] & 3) != 1) /* there is one port */
 		return -EINVAL;
-	word = bytes_be32(av + 12);
-	work->wr.wr.ud.remote_qpn = bytes_be32(av + 32) & INDEX_24;
-	work->wr.wr.ud.remote_qkey = bytes_be32(av + 36);
+	word = get32(av + 12);
+	work->wr.wr.ud.remote_qpn = get32(av + 32) & INDEX_24;
+	work->wr.wr.ud.remote_qkey = get32(av + 36);
 	memset(&work->address, 0, sizeof(work->address));
 	work->address.is_global = 1;
 	work->address.port_num = 1;
@@ -98,8 +98,8 @@ static int read_remote(struct reader *r, struct work *work)
 
 	if (!segment)
 		return -EINVAL;
-	work->wr.wr.rdma.remote_addr = bytes_be64(segment);
-	work->wr.wr.rdma.rkey = bytes_be32(segment + 8);
+	work->wr.wr.rdma.remote_addr = get64(segment);
+	work->wr.wr.rdma.rkey = get32(segment + 8);
 	return 0;
 }
 
@@ -110,10 +110,10 @@ static int read_atomic(struct reader *r, struct work *work)
 
 	if (!remote || !value)
 		return -EINVAL;
-	work->wr.wr.atomic.remote_addr = bytes_be64(remote);
-	work->wr.wr.atomic.rkey = bytes_be32(remote + 8);
-	work->wr.wr.atomic.swap = swap ? bytes_be64(value) : 0;
-	work->wr.wr.atomic.compare_add = bytes_be64(swap ? value + 8 : value);
+	work->wr.wr.atomic.remote_addr = get64(remote);
+	work->wr.wr.atomic.rkey = get32(remote + 8);
+	work->wr.wr.atomic.swap = swap ? get64(value) : 0;
+	work->wr.wr.atomic.compare_add = get64(swap ? value + 8 : value);
 	return 0;
 }
 
@@ -124,11 +124,11 @@ static int read_bind(struct reader *r, struct work *work)
 
 	if (!s)
 		return -EINVAL;
-	rights = bytes_be32(s);
-	work->bind.mw_rkey = work->bind.new_rkey = bytes_be32(s + 8);
-	work->bind.mr_lkey = bytes_be32(s + 12);
-	work->bind.address = bytes_be64(s + 16);
-	work->bind.length = bytes_be64(s + 24);
+	rights = get32(s);
+	work->bind.mw_rkey = work->bind.new_rkey = get32(s + 8);
+	work->bind.mr_lkey = get32(s + 12);
+	work->bind.address = get64(s + 16);
+	work->bind.length = get64(s + 24);
 	work->bind.access = (rights >> 29 & 1 ? IBV_ACCESS_REMOTE_READ : 0) |
 			    (rights >> 30 & 1 ? IBV_ACCESS_REMOTE_WRITE : 0) |
 			    (rights >> 31 & 1 ? IBV_ACCESS_REMOTE_ATOMIC : 0) |
@@ -162,7 +162,7 @@ static int read_data(struct reader *r, struct work *work)
 	while (r->at + 4 <= r->end) {
 		const uint8_t *segment = r->slot + r->at;
 
-		first = bytes_be32(segment);
+		first = get32(segment);
 		/* A word with the inline bit begins inline data, if its length is not 0 or
 		 * inline data precedes it. */
 		if (first & inline_bit && (first != no_data || is_inline)) {
@@ -180,9 +180,9 @@ static int read_data(struct reader *r, struct work *work)
 		if (work->wr.num_sge == WORK_SGES || !take(r, SGE_SIZE))
 			return -EINVAL;
 		work->sge[work->wr.num_sge++] = (struct ibv_sge){
-			.addr = bytes_be64(segment + 8),
+			.addr = get64(segment + 8),
 			.length = first & ~no_data,
-			.lkey = bytes_be32(segment + 4),
+			.lkey = get32(segment + 4),
 		};
 	}
 	if (!is_inline)
@@ -205,7 +205,7 @@ static int read_body(struct reader *r, const struct object *qp, struct work *wor
 		key = take(r, 32);
 		if (!key)
 			return -EINVAL;
-		work->wr.invalidate_rkey = bytes_be32(key + 8);
+		work->wr.invalidate_rkey = get32(key + 8);
 		return 0;
 	case IBV_WR_RDMA_WRITE:
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -268,23 +268,23 @@ int mlx4_next_send(struct object *qp, struct work *work)
 	work->wr.opcode = opcode;
 	memcpy(&work->wr.imm_data, control + 12, 4);
 	if (qp->qp_type == IBV_QPT_XRC_SEND)
-		work->wr.qp_type.xrc.remote_srqn = bytes_be32(control + 8) >> 8;
+		work->wr.qp_type.xrc.remote_srqn = get32(control + 8) >> 8;
 	if (opcode == IBV_WR_SEND_WITH_INV)
-		work->wr.invalidate_rkey = bytes_be32(control + 12);
+		work->wr.invalidate_rkey = get32(control + 12);
 	return read_body(&(struct reader){ control, 16, (control[7] & SIZE) * 16 }, qp, work) ?: 1;
 }
 
 static void read_scatter(const uint8_t *segment, const uint8_t *end, struct work *work)
 {
 	for (; segment < end && work->wr.num_sge < WORK_SGES; segment += SGE_SIZE) {
-		if (bytes_be32(segment + 4) == no_lkey && !bytes_be32(segment))
+		if (get32(segment + 4) == no_lkey && !get32(segment))
 			break;
-		if (!bytes_be32(segment))
+		if (!get32(segment))
 			continue;
 		work->sge[work->wr.num_sge++] = (struct ibv_sge){
-			.addr = bytes_be64(segment + 8),
-			.length = bytes_be32(segment),
-			.lkey = bytes_be32(segment + 4),
+			.addr = get64(segment + 8),
+			.length = get32(segment),
+			.lkey = get32(segment + 4),
 		};
 	}
 }

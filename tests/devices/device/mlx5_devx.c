@@ -72,8 +72,8 @@ static int other(struct ib_uverbs_ioctl_hdr *call)
 	if (r)
 		return r;
 	/* A process may query capabilities at any time or never: trace it as a comment. */
-	if (bytes_be32(f.in) >> 16 == 0x100)
-		trace_line("# QUERY_HCA_CAP 0x%x", bytes_be32(f.in + 4));
+	if (get32(f.in) >> 16 == 0x100)
+		trace_line("# QUERY_HCA_CAP 0x%x", get32(f.in + 4));
 	else
 		trace_command("DEVX", &f);
 	r = fault_of("DEVX");

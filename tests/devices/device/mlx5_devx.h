@@ -65,7 +65,7 @@ static inline void firmware_put(struct firmware *f, size_t offset, uint32_t valu
 
 static inline uint32_t firmware_get(const struct firmware *f, size_t offset)
 {
-	return offset + 4 > f->in_len ? 0 : bytes_be32(f->in + offset);
+	return offset + 4 > f->in_len ? 0 : get32(f->in + offset);
 }
 
 /* A refusal. */

@@ -97,30 +97,30 @@ static void read_list(struct mlx5_list *list, const uint8_t *entry, uint32_t cou
 {
 	list->repeats = 1;
 	list->count = 0;
-	for (; count && list->count < PIECES && bytes_be32(entry); count--, entry += 16)
-		list->pieces[list->count++] = (struct piece){ .at = bytes_be64(entry + 8),
-							      .length = bytes_be32(entry),
-							      .key = bytes_be32(entry + 4) };
+	for (; count && list->count < PIECES && get32(entry); count--, entry += 16)
+		list->pieces[list->count++] = (struct piece){ .at = get64(entry + 8),
+							      .length = get32(entry),
+							      .key = get32(entry + 4) };
 }
 
 static int read_blocks(struct mlx5_list *list, const uint8_t *entry, uint32_t count)
 {
 	uint32_t total = 0;
 
-	list->repeats = bytes_be32(entry + 8);
+	list->repeats = get32(entry + 8);
 	list->count = entry[14] << 8 | entry[15];
 	if (list->count >= count || list->count > PIECES)
 		return -EINVAL;
 	for (uint32_t i = 0; i < list->count; i++) {
 		const uint8_t *e = entry + 16 * (i + 1);
 
-		list->pieces[i] = (struct piece){ .at = bytes_be64(e + 8),
+		list->pieces[i] = (struct piece){ .at = get64(e + 8),
 						  .length = e[2] << 8 | e[3],
-						  .key = bytes_be32(e + 4),
+						  .key = get32(e + 4),
 						  .stride = e[0] << 8 | e[1] };
 		total += list->pieces[i].length;
 	}
-	return total == bytes_be32(entry) ? 0 : -EINVAL;
+	return total == get32(entry) ? 0 : -EINVAL;
 }
 
 /* Peers reach memory through the window only if it is in one piece. */
@@ -157,13 +157,13 @@ int mlx5_describe_list(struct mlx5_list *list, const uint8_t *segments, size_t l
 	/* The model supports no signatures and no encryption. */
 	if (bsf || CONTROL + KEY + (size_t)count * 16 > length)
 		return -EINVAL;
-	if (count && bytes_be32(entries + 4) == OP_REPEAT)
+	if (count && get32(entries + 4) == OP_REPEAT)
 		r = read_blocks(list, entries, count);
 	else if (count)
 		read_list(list, entries, count);
 	if (r)
 		return r;
-	work->bind.new_rkey = (work->bind.mw_rkey & ~0xffu) | (bytes_be32(key + 4) & 0xff);
+	work->bind.new_rkey = (work->bind.mw_rkey & ~0xffu) | (get32(key + 4) & 0xff);
 	work->bind.again = list->is_bound;
 	r = open_list(list,
 		      (key[2] & 0x40 ? IBV_ACCESS_REMOTE_ATOMIC : 0) |

@@ -86,10 +86,10 @@ static unsigned send_flags(uint8_t bits)
 static void read_address(struct reader *r, struct work *work)
 {
 	const uint8_t *keys = next_16(r), *grh = next_16(r), *gid = next_16(r);
-	uint32_t word = bytes_be32(grh + 12);
+	uint32_t word = get32(grh + 12);
 
-	work->dc.key = bytes_be64(keys);
-	work->dc.target = bytes_be32(keys + 8) & INDEX_24;
+	work->dc.key = get64(keys);
+	work->dc.target = get32(keys + 8) & INDEX_24;
 	memset(&work->address, 0, sizeof(work->address));
 	work->address.is_global = 1;
 	work->address.port_num = 1;
@@ -112,8 +112,8 @@ static void read_remote(struct reader *r, struct work *work)
 {
 	const uint8_t *segment = next_16(r);
 
-	work->wr.wr.rdma.remote_addr = bytes_be64(segment);
-	work->wr.wr.rdma.rkey = bytes_be32(segment + 8);
+	work->wr.wr.rdma.remote_addr = get64(segment);
+	work->wr.wr.rdma.rkey = get32(segment + 8);
 }
 
 static void read_atomic(struct reader *r, struct work *work)
@@ -125,14 +125,14 @@ static void read_atomic(struct reader *r, struct work *work)
 
 	work->wr.wr.atomic.remote_addr = remote;
 	work->wr.wr.atomic.rkey = rkey;
-	work->wr.wr.atomic.swap = swap ? bytes_be64(segment) : 0;
-	work->wr.wr.atomic.compare_add = bytes_be64(swap ? segment + 8 : segment);
+	work->wr.wr.atomic.swap = swap ? get64(segment) : 0;
+	work->wr.wr.atomic.compare_add = get64(swap ? segment + 8 : segment);
 }
 
 /* Read the number of the peer's SRQ, which precedes all segments but those of keys. */
 static void read_xrc(struct reader *r, struct work *work)
 {
-	work->wr.qp_type.xrc.remote_srqn = bytes_be32(next_16(r)) & INDEX_24;
+	work->wr.qp_type.xrc.remote_srqn = get32(next_16(r)) & INDEX_24;
 }
 
 /* Bytes of the ring itself, as memory that a request reads: twice when they wrap. */
@@ -192,13 +192,13 @@ static uint32_t lkey_of(const struct object *owner, uint32_t lkey)
 /* Read one data segment. Negative: the segment is malformed or not allowed. */
 static int add_data(const struct object *owner, const uint8_t *segment, struct work *work)
 {
-	uint32_t length = bytes_be32(segment), key = bytes_be32(segment + 4);
+	uint32_t length = get32(segment), key = get32(segment + 4);
 	const struct mlx5_list *list = mlx5_find_list(key);
 
 	if (list)
-		return mlx5_use_list(list, bytes_be64(segment + 8), length, work);
+		return mlx5_use_list(list, get64(segment + 8), length, work);
 	work->sge[work->wr.num_sge++] = (struct ibv_sge){
-		.addr = bytes_be64(segment + 8),
+		.addr = get64(segment + 8),
 		.length = length,
 		.lkey = lkey_of(owner, key),
 	};
@@ -214,7 +214,7 @@ static int read_data(struct reader *r, const struct object *qp, struct work *wor
 
 	while (r->at < r->end) {
 		segment = byte_at(r, r->at);
-		first = bytes_be32(segment);
+		first = get32(segment);
 		if (work->wr.num_sge >= WORK_SGES - 1)
 			return -EINVAL;
 		if (first & inline_bit) {
@@ -275,7 +275,7 @@ static int read_umr(struct reader *r, struct work *work, uint32_t old_key)
 		return 0;
 	}
 	work->bind.mw_rkey = old_key;
-	work->bind.new_rkey = (old_key & ~0xffu) | (bytes_be32(key + 4) & 0xff);
+	work->bind.new_rkey = (old_key & ~0xffu) | (get32(key + 4) & 0xff);
 	work->bind.access = 0;
 	work->bind.address = work->bind.length = 0;
 	if (key[0] & MKEY_FREE)
@@ -283,9 +283,9 @@ static int read_umr(struct reader *r, struct work *work, uint32_t old_key)
 	work->bind.access = access_of(key[2]);
 	if (r->end - r->at < 128)
 		return -EINVAL;
-	work->bind.length = bytes_be64(key + 24);
-	work->bind.mr_lkey = bytes_be32(from + 4);
-	work->bind.address = bytes_be64(from + 8);
+	work->bind.length = get64(key + 24);
+	work->bind.mr_lkey = get32(from + 4);
+	work->bind.address = get64(from + 8);
 	return 0;
 }
 
@@ -299,9 +299,9 @@ static int read_copy(struct reader *r, const struct object *qp, struct work *wor
 		const uint8_t *segment = next_16(r);
 
 		work->sge[i] = (struct ibv_sge){
-			.addr = bytes_be64(segment + 8),
-			.length = bytes_be32(segment),
-			.lkey = lkey_of(qp, bytes_be32(segment + 4)),
+			.addr = get64(segment + 8),
+			.length = get32(segment),
+			.lkey = lkey_of(qp, get32(segment + 4)),
 		};
 	}
 	work->copies = true;
@@ -348,7 +348,7 @@ int mlx5_next_send(struct object *qp, struct work *work)
 		return 0;
 	__atomic_thread_fence(__ATOMIC_ACQUIRE);
 	control = next_16(&r);
-	words = bytes_be32(control + 4) & 0x3f;
+	words = get32(control + 4) & 0x3f;
 	r.end = r.at - 16 + words * 16;
 	work->wr =
 		(struct ibv_send_wr){ .sg_list = work->sge, .send_flags = send_flags(control[11]) };
@@ -365,17 +365,17 @@ int mlx5_next_send(struct object *qp, struct work *work)
 	if (opcode < 0)
 		return opcode;
 	/* The control segment has its own index and the announced number of segments. */
-	if ((bytes_be32(control) >> 8 & 0xffff) != index ||
-	    bytes_be32(control + 4) >> 8 != qp->number || !is_whole)
+	if ((get32(control) >> 8 & 0xffff) != index || get32(control + 4) >> 8 != qp->number ||
+	    !is_whole)
 		return -EINVAL;
 	work->wr.opcode = opcode;
 	if (control[3] == OP_COPY)
 		return read_copy(&r, qp, work) ?: 1;
 	if (control[3] == OP_UMR)
-		return read_umr(&r, work, bytes_be32(control + 12)) ?: 1;
+		return read_umr(&r, work, get32(control + 12)) ?: 1;
 	memcpy(&work->wr.imm_data, control + 12, 4);
 	if (opcode == IBV_WR_SEND_WITH_INV)
-		work->wr.invalidate_rkey = bytes_be32(control + 12);
+		work->wr.invalidate_rkey = get32(control + 12);
 	return read_body(&r, qp, work) ?: 1;
 }
 
@@ -383,14 +383,14 @@ static void read_scatter(const struct object *queue, const uint8_t *segment, con
 			 struct work *work)
 {
 	for (; segment < end && work->wr.num_sge < WORK_SGES; segment += SGE_SIZE) {
-		if (bytes_be32(segment + 4) == no_lkey && !bytes_be32(segment))
+		if (get32(segment + 4) == no_lkey && !get32(segment))
 			break;
-		if (!bytes_be32(segment))
+		if (!get32(segment))
 			continue;
 		/* No key: a message that arrives does not find this address. */
 		if (add_data(queue, segment, work))
 			work->sge[work->wr.num_sge++] =
-				(struct ibv_sge){ .length = 1, .lkey = bytes_be32(segment + 4) };
+				(struct ibv_sge){ .length = 1, .lkey = get32(segment + 4) };
 	}
 }
 

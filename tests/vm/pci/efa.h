@@ -130,9 +130,4 @@ void efa_fault_open(const char *path);
 void efa_fault_read(void);
 enum efa_fault efa_fault_of(uint8_t opcode, uint32_t *ret_value);
 
-static inline uint64_t efa_get_64(const uint8_t *at)
-{
-	return efa_get_32(at) | (uint64_t)efa_get_32(at + 4) << 32;
-}
-
 #endif

@@ -186,10 +186,10 @@ static void read_chunks(struct efa_mr *mr, uint64_t chunk)
 		uint64_t list;
 
 		if (i && i % CHUNK_POINTERS == 0) {
-			chunk = efa_get_64(at + CHUNK_POINTERS * 8 + 4);
+			chunk = bytes_le64(at + CHUNK_POINTERS * 8 + 4);
 			at = play_memory(chunk);
 		}
-		list = efa_get_64(at + i % CHUNK_POINTERS * 8);
+		list = bytes_le64(at + i % CHUNK_POINTERS * 8);
 		for (uint32_t k = 0; k < PLAY_PAGE / 8 && n < mr->pages; k++)
 			mr->page[n++] = *(uint64_t *)play_memory(list + k * 8);
 	}
@@ -206,12 +206,12 @@ static enum efa_status reg_mr(const uint8_t *c, uint8_t *a)
 		return EFA_NO_RESOURCES;
 	mr = &efa.mrs[n];
 	*mr = (struct efa_mr){
-		.pd = efa_get_16(c + 4),
-		.length = efa_get_64(c + 40),
+		.pd = bytes_le16(c + 4),
+		.length = bytes_le64(c + 40),
 		.shift = c[48] & 31,
 		.write = c[49] & 1,
-		.pages = efa_get_32(c + 52),
-		.iova = efa_get_64(c + 56),
+		.pages = bytes_le32(c + 52),
+		.iova = bytes_le64(c + 56),
 	};
 	/* The driver names the number for longer lists only. */
 	mr->pages = mr->pages
@@ -223,12 +223,12 @@ static enum efa_status reg_mr(const uint8_t *c, uint8_t *a)
 	if (!mr->page)
 		return EFA_NO_RESOURCES;
 	if (c[3] & CONTROL_DATA_INDIRECT)
-		read_chunks(mr, efa_get_64(c + 12));
+		read_chunks(mr, bytes_le64(c + 12));
 	else if (c[3] & CONTROL_DATA)
-		read_direct(mr, efa_get_64(c + 12));
+		read_direct(mr, bytes_le64(c + 12));
 	else
 		for (uint32_t i = 0; i < mr->pages && i < INLINE_PAGES; i++)
-			mr->page[i] = efa_get_64(c + 8 + 8 * i);
+			mr->page[i] = bytes_le64(c + 8 + 8 * i);
 	mr->used = true;
 	EFA_LOG("region %u: 0x%llx, %llu bytes, %u pages of 2^%u\n", n,
 		(unsigned long long)mr->iova, (unsigned long long)mr->length, mr->pages, mr->shift);
@@ -258,7 +258,7 @@ static size_t whole_pages(size_t bytes)
 
 static enum efa_status create_cq(const uint8_t *c, uint8_t *a)
 {
-	uint32_t n = 1, doorbell, depth = efa_get_16(c + 6), stride = (c[5] & 31) * 4;
+	uint32_t n = 1, doorbell, depth = bytes_le16(c + 6), stride = (c[5] & 31) * 4;
 	struct efa_cq *cq;
 
 	while (n < EFA_CQS && efa.cqs[n].used)
@@ -266,20 +266,20 @@ static enum efa_status create_cq(const uint8_t *c, uint8_t *a)
 	if (n == EFA_CQS)
 		return EFA_NO_RESOURCES;
 	if (!depth || (depth & (depth - 1)) || (stride != 16 && stride != 32) ||
-	    efa_get_16(c + 24) != EFA_SUB_CQS)
+	    bytes_le16(c + 24) != EFA_SUB_CQS)
 		return EFA_ILLEGAL;
 	doorbell = EFA_DOORBELLS_OF_CQS + n * PLAY_PAGE;
 	cq = &efa.cqs[n];
 	*cq = (struct efa_cq){
 		.used = true,
-		.eq = c[4] & 1 << 5 ? efa_get_16(c + 8) : -1,
+		.eq = c[4] & 1 << 5 ? bytes_le16(c + 8) : -1,
 		.size = whole_pages((size_t)depth * stride * EFA_SUB_CQS),
 	};
 	cq->object.number = n;
 	cq->object.device = &cq->parts;
 	cq->object.ring.entries = depth;
 	cq->object.ring.stride = stride;
-	cq->object.ring.base = play_map(efa_get_64(c + 12), cq->size);
+	cq->object.ring.base = play_map(bytes_le64(c + 12), cq->size);
 	cq->object.ring.record = play_bar(EFA_BAR_DOORBELLS, doorbell);
 	*cq->object.ring.record = 0;
 	put_16(a, n);
@@ -312,9 +312,9 @@ static bool no_cq(uint32_t n)
 static void set_rings(struct efa_qp *qp, const uint8_t *c)
 {
 	struct object *o = &qp->object;
-	uint32_t n = o->number, rq = efa_get_32(c + 48);
+	uint32_t n = o->number, rq = bytes_le32(c + 48);
 
-	o->sq.entries = efa_get_32(c + 40) / EFA_WQE;
+	o->sq.entries = bytes_le32(c + 40) / EFA_WQE;
 	o->sq.stride = EFA_WQE;
 	o->sq.base = (uint8_t *)play_bar(EFA_BAR_SENDS, n * EFA_SQ_ROOM);
 	o->sq.record = play_bar(EFA_BAR_DOORBELLS, 2 * n * PLAY_PAGE);
@@ -324,7 +324,7 @@ static void set_rings(struct efa_qp *qp, const uint8_t *c)
 	*o->sq.record = *o->rq.record = 0;
 	qp->rq_size = whole_pages(rq);
 	if (rq)
-		o->rq.base = play_map(efa_get_64(c + 16), qp->rq_size);
+		o->rq.base = play_map(bytes_le64(c + 16), qp->rq_size);
 }
 
 static enum efa_status create_qp(const uint8_t *c, uint8_t *a)
@@ -338,13 +338,13 @@ static enum efa_status create_qp(const uint8_t *c, uint8_t *a)
 		return EFA_NO_RESOURCES;
 	qp = &efa.qps[n];
 	*qp = (struct efa_qp){
-		.pd = efa_get_16(c + 4),
+		.pd = bytes_le16(c + 4),
 		.type = c[6],
-		.send_cq = efa_get_32(c + 24),
-		.recv_cq = efa_get_32(c + 28),
+		.send_cq = bytes_le32(c + 24),
+		.recv_cq = bytes_le32(c + 28),
 	};
 	if ((qp->type != EFA_UD && qp->type != EFA_SRD) || !efa.pds[qp->pd % EFA_PDS] ||
-	    no_cq(qp->send_cq) || no_cq(qp->recv_cq) || efa_get_32(c + 40) > EFA_SQ_ROOM)
+	    no_cq(qp->send_cq) || no_cq(qp->recv_cq) || bytes_le32(c + 40) > EFA_SQ_ROOM)
 		return EFA_ILLEGAL;
 	qp->used = true;
 	qp->object.number = n;
@@ -363,7 +363,7 @@ static enum efa_status create_qp(const uint8_t *c, uint8_t *a)
 
 static struct efa_qp *find_qp(const uint8_t *at)
 {
-	uint32_t n = efa_get_32(at);
+	uint32_t n = bytes_le32(at);
 
 	return n < EFA_QPS && efa.qps[n].used ? &efa.qps[n] : NULL;
 }
@@ -375,14 +375,14 @@ static enum efa_status modify_qp(const uint8_t *c)
 		QKEY = 4
 	};
 	struct efa_qp *qp = find_qp(c + 8);
-	uint32_t mask = efa_get_32(c + 4);
+	uint32_t mask = bytes_le32(c + 4);
 
 	if (!qp)
 		return EFA_ILLEGAL;
 	if (mask & QKEY)
-		qp->object.qkey = efa_get_32(c + 20);
+		qp->object.qkey = bytes_le32(c + 20);
 	if (mask & STATE)
-		qp->object.state = efa_get_32(c + 12);
+		qp->object.state = bytes_le32(c + 12);
 	if (qp->object.state == IBV_QPS_ERR)
 		efa_flush(qp);
 	return EFA_OK;
@@ -455,9 +455,9 @@ static enum efa_status create_eq(const uint8_t *c, uint8_t *a)
 		return EFA_NO_RESOURCES;
 	efa.eqs[n] = (struct efa_eq){
 		.used = true,
-		.depth = efa_get_16(c + 4),
+		.depth = bytes_le16(c + 4),
 		.vector = c[6],
-		.ring = efa_get_64(c + 8),
+		.ring = bytes_le64(c + 8),
 	};
 	put_16(a, n);
 	return EFA_OK;
@@ -487,15 +487,15 @@ enum efa_status efa_execute(const uint8_t *c, uint8_t *answer)
 	case CREATE_AH:
 		return create_ah(c, a);
 	case DESTROY_AH:
-		return destroy_ah(efa_get_16(c + 4));
+		return destroy_ah(bytes_le16(c + 4));
 	case REG_MR:
 		return reg_mr(c, a);
 	case DEREG_MR:
-		return dereg_mr(efa_get_32(c + 4));
+		return dereg_mr(bytes_le32(c + 4));
 	case CREATE_CQ:
 		return create_cq(c, a);
 	case DESTROY_CQ:
-		return destroy_cq(efa_get_16(c + 4));
+		return destroy_cq(bytes_le16(c + 4));
 	case GET_FEATURE:
 		return get_feature(c, a);
 	case SET_FEATURE:
@@ -505,15 +505,15 @@ enum efa_status efa_execute(const uint8_t *c, uint8_t *answer)
 	case ALLOC_PD:
 		return take_number(efa.pds, a);
 	case DEALLOC_PD:
-		return give_number(efa.pds, efa_get_16(c + 4));
+		return give_number(efa.pds, bytes_le16(c + 4));
 	case ALLOC_UAR:
 		return take_number(efa.uars, a);
 	case DEALLOC_UAR:
-		return give_number(efa.uars, efa_get_16(c + 4));
+		return give_number(efa.uars, bytes_le16(c + 4));
 	case CREATE_EQ:
 		return create_eq(c, a);
 	case DESTROY_EQ:
-		return destroy_eq(efa_get_16(c + 4));
+		return destroy_eq(bytes_le16(c + 4));
 	default:
 		return EFA_BAD_OPCODE;
 	}

@@ -112,7 +112,7 @@ static void copy_message(uint8_t *bytes, uint32_t length, uint8_t *first, uint64
 
 		n = length - at < BLOCK ? length - at : BLOCK;
 		memcpy(out ? b : bytes + at, out ? bytes + at : b, n);
-		block = get_64(b + BLOCK_NEXT);
+		block = get64(b + BLOCK_NEXT);
 	}
 }
 
@@ -126,8 +126,8 @@ static bool completes_by_event(void)
 
 static uint32_t execute(uint8_t *slot)
 {
-	struct hca_call call = { .in_len = get_32(slot + SLOT_IN_LENGTH),
-				 .out_len = get_32(slot + SLOT_OUT_LENGTH) };
+	struct hca_call call = { .in_len = get32(slot + SLOT_IN_LENGTH),
+				 .out_len = get32(slot + SLOT_OUT_LENGTH) };
 	uint8_t *in, *out;
 
 	if (call.in_len > LONGEST || call.out_len > LONGEST)
@@ -136,7 +136,7 @@ static uint32_t execute(uint8_t *slot)
 	out = calloc(1, call.out_len + 2 * HCA_PAGE);
 	if (!in || !out)
 		play_die("memory for a command");
-	copy_message(in, call.in_len, slot + SLOT_IN, get_64(slot + SLOT_IN_BLOCKS), false);
+	copy_message(in, call.in_len, slot + SLOT_IN, get64(slot + SLOT_IN_BLOCKS), false);
 	call.in = in;
 	call.out = out;
 	call.opcode = get(in, COMMAND_OPCODE);
@@ -145,7 +145,7 @@ static uint32_t execute(uint8_t *slot)
 	out[0] = hca_execute(&call);
 	if (out[0])
 		printf("command 0x%x, mode %u: status 0x%x\n", call.opcode, call.op_mod, out[0]);
-	copy_message(out, call.out_len, slot + SLOT_OUT, get_64(slot + SLOT_OUT_BLOCKS), true);
+	copy_message(out, call.out_len, slot + SLOT_OUT, get64(slot + SLOT_OUT_BLOCKS), true);
 	free(in);
 	free(out);
 	return call.opcode;
@@ -164,7 +164,7 @@ static void run_slot(unsigned int n, uint8_t *slot)
 		set_reg(COMMANDS_LOW, SLOTS_LOG << 4 | SLOT_LOG);
 	}
 	__atomic_store_n(slot + SLOT_OWNER, 0, __ATOMIC_RELEASE);
-	put_32(mask, 1u << n);
+	put32(mask, 1u << n);
 	if (by_event)
 		hca_event(HCA_EVENT_COMMAND, mask, sizeof(mask));
 }

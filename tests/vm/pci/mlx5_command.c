@@ -69,10 +69,10 @@ static enum hca_status manage_pages(const struct hca_call *call)
 		if (count > MOST_PAGES - given_count)
 			return HCA_BAD_PARAMETER;
 		for (; n < count; n++)
-			given[given_count++] = get_64(call->in + DATA + 8 * n);
+			given[given_count++] = get64(call->in + DATA + 8 * n);
 	} else if (call->op_mod == TAKE) {
 		for (; n < count && given_count && DATA + 8 * (n + 1) <= call->out_len; n++)
-			put_64(call->out + DATA + 8 * n, given[--given_count]);
+			put64(call->out + DATA + 8 * n, given[--given_count]);
 		put(call->out, PAGES_OUT, n);
 	}
 	return HCA_OK;

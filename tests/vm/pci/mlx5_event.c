@@ -35,7 +35,7 @@ void hca_event_of(enum hca_event type, uint32_t number)
 {
 	uint8_t data[NUMBER + 4] = { 0 };
 
-	put_32(data + NUMBER, number);
+	put32(data + NUMBER, number);
 	hca_event(type, data, sizeof(data));
 }
 
@@ -43,7 +43,7 @@ static void overrun(struct hca_cq *cq)
 {
 	uint8_t data[12] = { [11] = 1 /* the reason */ };
 
-	put_32(data, cq->object.number);
+	put32(data, cq->object.number);
 	cq->object.overrun = true;
 	hca_event(HCA_EVENT_CQ_ERROR, data, sizeof(data));
 }
@@ -83,7 +83,7 @@ static void announce(struct hca_cq *cq)
 		return;
 	cq->armed = false;
 	o->events++;
-	put_32(data + NUMBER, o->number);
+	put32(data + NUMBER, o->number);
 	if (cq->eq < HCA_EQS && hca.eqs[cq->eq].used)
 		write_event(&hca.eqs[cq->eq], HCA_EVENT_COMPLETION, data, sizeof(data));
 }

@@ -4,9 +4,7 @@
 #ifndef PCI_MLX5_FIELDS_H
 #define PCI_MLX5_FIELDS_H
 
-#include <endian.h>
-#include <stdint.h>
-#include <string.h>
+#include "util/bytes.h"
 
 /* The 32-bit word at @offset, of which the field has @width bits from bit @high down. */
 #define AT(offset, high, width) ((offset) << 12 | (high) << 6 | (width))
@@ -186,34 +184,6 @@ enum {
 	ATOMIC_ENDIANNESS = AT(0x8, 31, 2),
 };
 
-static inline uint32_t get_32(const void *at)
-{
-	uint32_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return be32toh(value);
-}
-
-static inline uint64_t get_64(const void *at)
-{
-	uint64_t value;
-
-	memcpy(&value, at, sizeof(value));
-	return be64toh(value);
-}
-
-static inline void put_32(void *at, uint32_t value)
-{
-	value = htobe32(value);
-	memcpy(at, &value, sizeof(value));
-}
-
-static inline void put_64(void *at, uint64_t value)
-{
-	value = htobe64(value);
-	memcpy(at, &value, sizeof(value));
-}
-
 static inline uint32_t field_mask(uint32_t field)
 {
 	return (field & 63) == 32 ? ~0u : (1u << (field & 63)) - 1;
@@ -226,14 +196,14 @@ static inline uint32_t field_shift(uint32_t field)
 
 static inline uint32_t get(const uint8_t *at, uint32_t field)
 {
-	return get_32(at + (field >> 12)) >> field_shift(field) & field_mask(field);
+	return get32(at + (field >> 12)) >> field_shift(field) & field_mask(field);
 }
 
 static inline void put(uint8_t *at, uint32_t field, uint32_t value)
 {
-	uint32_t word = get_32(at + (field >> 12)), mask = field_mask(field) << field_shift(field);
+	uint32_t word = get32(at + (field >> 12)), mask = field_mask(field) << field_shift(field);
 
-	put_32(at + (field >> 12), (word & ~mask) | (value << field_shift(field) & mask));
+	put32(at + (field >> 12), (word & ~mask) | (value << field_shift(field) & mask));
 }
 
 #endif

@@ -23,7 +23,7 @@ uint8_t *hca_map_ring(const struct hca_call *call, uint32_t pages, uint32_t log_
 	if (!list)
 		play_die("memory for %u pages", count);
 	for (uint32_t i = 0; i < count; i++)
-		list[i] = get_64(call->in + pages + 8 * i) & ~(HCA_PAGE - 1ull);
+		list[i] = get64(call->in + pages + 8 * i) & ~(HCA_PAGE - 1ull);
 	ret->length = count * page;
 	ret->at = play_map_pages(list, count, page);
 	free(list);
@@ -50,7 +50,7 @@ enum hca_status hca_create_eq(const struct hca_call *call)
 	*eq = (struct hca_eq){
 		.entries = 1u << get(c, EQC_LOG_EQ_SIZE),
 		.vector = get(c, EQC_INTR),
-		.events = get_64(call->in + EQ_EVENTS),
+		.events = get64(call->in + EQ_EVENTS),
 	};
 	eq->base = hca_map_ring(call, COMMAND_PAGES, get(c, EQC_LOG_PAGE_SIZE),
 				get(c, EQC_PAGE_OFFSET), &eq->map);
@@ -92,7 +92,7 @@ enum hca_status hca_create_cq(const struct hca_call *call)
 				     get(c, CQC_PAGE_OFFSET), &cq->map),
 		.entries = 1u << get(c, CQC_LOG_CQ_SIZE),
 		.stride = 64u << get(c, CQC_CQE_SZ),
-		.record = play_memory(get_64(c + CQC_DBR_ADDR)),
+		.record = play_memory(get64(c + CQC_DBR_ADDR)),
 	};
 	if (!cq->object.ring.base)
 		return HCA_BAD_PARAMETER;
@@ -173,7 +173,7 @@ enum hca_status hca_create_rmp(const struct hca_call *call)
 				     get(w, WQ_PAGE_OFFSET), &srq->map),
 		.entries = 1u << get(w, WQ_LOG_SZ),
 		.stride = 1u << get(w, WQ_LOG_STRIDE),
-		.record = play_memory(get_64(w + WQ_DBR_ADDR)),
+		.record = play_memory(get64(w + WQ_DBR_ADDR)),
 		.cyclic = get(w, WQ_TYPE) & 1,
 	};
 	return srq_finish(call, srq, RMP_CONTEXT);
@@ -196,7 +196,7 @@ enum hca_status hca_create_xrc_srq(const struct hca_call *call)
 				     get(c, XRC_SRQC_PAGE_OFFSET), &srq->map),
 		.entries = 1u << get(c, XRC_SRQC_LOG_SIZE),
 		.stride = 16u << get(c, XRC_SRQC_LOG_RQ_STRIDE),
-		.record = play_memory(get_64(c + XRC_SRQC_DBR_ADDR)),
+		.record = play_memory(get64(c + XRC_SRQC_DBR_ADDR)),
 	};
 	return srq_finish(call, srq, COMMAND_CONTEXT);
 }
@@ -261,7 +261,7 @@ static enum hca_status take_pages(struct hca_key *key, const struct hca_call *ca
 	if (!key->page)
 		return HCA_NO_RESOURCES;
 	for (uint32_t i = 0; i < key->pages; i++)
-		key->page[i] = get_64(call->in + COMMAND_PAGES + 8 * i) & ~(HCA_PAGE - 1ull);
+		key->page[i] = get64(call->in + COMMAND_PAGES + 8 * i) & ~(HCA_PAGE - 1ull);
 	return HCA_OK;
 }
 
@@ -290,8 +290,8 @@ enum hca_status hca_create_key(const struct hca_call *call)
 		.access = access_of(c),
 		.pd = get(c, MKC_PD),
 		.shift = get(c, MKC_LOG_PAGE_SIZE),
-		.start = get_64(c + MKC_START_ADDR),
-		.length = get_64(c + MKC_LEN),
+		.start = get64(c + MKC_START_ADDR),
+		.length = get64(c + MKC_LEN),
 	};
 	if (mode == PAGES && take_pages(key, call))
 		return HCA_NO_RESOURCES;

@@ -176,9 +176,9 @@ enum hca_status hca_query_port(const struct hca_call *call)
 	put(c, PORT_PHYSICAL_STATE, LINK_UP);
 	put(c, PORT_STATE, ACTIVE);
 	put(c, PORT_VPORT_STATE, ACTIVE);
-	put_64(c + PORT_SYSTEM_IMAGE_GUID, guid);
-	put_64(c + PORT_GUID, guid + 1);
-	put_64(c + PORT_NODE_GUID, guid);
+	put64(c + PORT_SYSTEM_IMAGE_GUID, guid);
+	put64(c + PORT_GUID, guid + 1);
+	put64(c + PORT_NODE_GUID, guid);
 	put(c, PORT_CAP_MASK1, port_capabilities);
 	put(c, PORT_CAP_MASK1_FIELD_SELECT, ~0u);
 	put(c, PORT_LID, HCA_LID);
@@ -202,8 +202,8 @@ enum hca_status hca_query_gid(const struct hca_call *call)
 {
 	put(call->out, GIDS_NUM, 1);
 	if (!get(call->in, INDEX)) {
-		put_64(call->out + DATA, 0xfe80000000000000);
-		put_64(call->out + DATA + 8, node_guid + play_slot() * 2 + 1);
+		put64(call->out + DATA, 0xfe80000000000000);
+		put64(call->out + DATA + 8, node_guid + play_slot() * 2 + 1);
 	}
 	return HCA_OK;
 }
@@ -211,6 +211,6 @@ enum hca_status hca_query_gid(const struct hca_call *call)
 enum hca_status hca_query_pkey(const struct hca_call *call)
 {
 	if (!get(call->in, INDEX))
-		put_32(call->out + DATA, 0xffff);
+		put32(call->out + DATA, 0xffff);
 	return HCA_OK;
 }

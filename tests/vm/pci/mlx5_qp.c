@@ -63,7 +63,7 @@ static enum ibv_qp_type verbs_type(enum hca_qp_type type)
 static void place_rings(struct hca_qp *qp, const struct hca_call *call)
 {
 	const uint8_t *c = call->in + QP_CONTEXT;
-	volatile uint32_t *record = play_memory(get_64(c + QPC_DBR_ADDR));
+	volatile uint32_t *record = play_memory(get64(c + QPC_DBR_ADDR));
 	uint8_t *base = hca_map_ring(call, COMMAND_PAGES, get(c, QPC_LOG_PAGE_SIZE),
 				     get(c, QPC_PAGE_OFFSET), &qp->map);
 	size_t receives = 0;

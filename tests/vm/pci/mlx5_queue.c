@@ -270,7 +270,7 @@ static enum ibv_wc_status send_datagram(struct message *m)
 	static struct work receive;
 	const struct queue *sq = &m->from->object.sq;
 	const uint8_t *av = sq->base + (size_t)(sq->consumed & (sq->entries - 1)) * WQEBB + AV;
-	uint32_t qkey = get_32(av + AV_QKEY);
+	uint32_t qkey = get32(av + AV_QKEY);
 
 	if (qkey & OWN_QKEY)
 		qkey = m->from->object.qkey;
