@@ -8,9 +8,7 @@
 #include "tests/vm/pci/efa.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #include "tests/vm/pci/play.h"
 
 /* Registers, in BAR 0. */
@@ -41,23 +39,9 @@ enum {
 	GROUP_KEEP_ALIVE = 4,
 	KEEP_ALIVE_MS = 1000,
 	SLOW_ANSWERS = 64,
-	IDLE_PASSES = 200,
-	IDLE_US = 50,
-};
-
-static const struct play_identity identity = {
-	.vendor = 0x1d0f,
-	.part = 0xefa1,
-	.class_code = 0x020000,
-	.bars = { [EFA_BAR_REGISTERS] = REGISTERS_SIZE,
-		  [EFA_BAR_SENDS] = EFA_QPS * EFA_SQ_ROOM,
-		  [EFA_BAR_DOORBELLS] = 2 << 20 },
-	.msix_at = MSIX_TABLE,
-	.msix_vectors = 8,
 };
 
 struct efa_adapter efa;
-bool efa_verbose;
 
 static struct {
 	uint32_t read_seen; /* the last request to read a register */
@@ -128,7 +112,7 @@ static bool answer_read(void)
 	memcpy(at + 2, &offset, sizeof(offset));
 	memcpy(at + 4, &value, sizeof(value));
 	__atomic_store_n((uint16_t *)at, number, __ATOMIC_RELEASE);
-	EFA_LOG("register 0x%x is 0x%x\n", offset, value);
+	PLAY_LOG("register 0x%x is 0x%x\n", offset, value);
 	return true;
 }
 
@@ -202,17 +186,17 @@ static void run_command(const uint8_t *command)
 {
 	uint8_t answer[ENTRY] = { 0 };
 	uint32_t value = 0;
-	enum efa_fault fault = efa_fault_of(command[2], &value);
+	enum play_fault fault = play_fault_of(command[2], &value);
 
 	memcpy(answer, command, 2);
-	answer[2] = fault == EFA_FAULT_ERROR ? value : efa_execute(command, answer);
-	EFA_LOG("command %u: status %u%s\n", command[2], answer[2],
-		fault == EFA_FAULT_LATE	   ? ", late"
-		: fault == EFA_FAULT_NEVER ? ", never"
-					   : "");
-	if (fault == EFA_FAULT_LATE)
+	answer[2] = fault == PLAY_FAULT_ERROR ? value : efa_execute(command, answer);
+	PLAY_LOG("command %u: status %u%s\n", command[2], answer[2],
+		 fault == PLAY_FAULT_LATE    ? ", late"
+		 : fault == PLAY_FAULT_NEVER ? ", never"
+					     : "");
+	if (fault == PLAY_FAULT_LATE)
 		answer_later(answer, value);
-	else if (fault != EFA_FAULT_NEVER)
+	else if (fault != PLAY_FAULT_NEVER)
 		answer_command(answer);
 }
 
@@ -278,28 +262,28 @@ static bool pass(void)
 	return any;
 }
 
-int main(int argc, char **argv)
+static void start(void)
 {
-	unsigned int idle = 0;
-
-	if (argc > 1 && !strcmp(argv[1], "-v")) {
-		efa_verbose = true;
-		argc--;
-		argv++;
-	}
-	if (argc > 1)
-		efa_fault_open(argv[1]);
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	play_start(&identity);
 	memcpy(efa.gid, (uint8_t[16]){ 0xfe, 0x80, [8] = 2, [11] = 0xff, [12] = 0xfe, [15] = 1 },
 	       sizeof(efa.gid));
 	efa.gid[14] = play_slot();
-	for (;;) {
-		if (pass())
-			idle = 0;
-		else if (++idle > IDLE_PASSES) {
-			efa_fault_read();
-			usleep(IDLE_US);
-		}
-	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct play_device played = {
+		.identity = { .vendor = 0x1d0f,
+			      .part = 0xefa1,
+			      .class_code = 0x020000,
+			      .bars = { [EFA_BAR_REGISTERS] = REGISTERS_SIZE,
+					[EFA_BAR_SENDS] = EFA_QPS * EFA_SQ_ROOM,
+					[EFA_BAR_DOORBELLS] = 2 << 20 },
+			      .msix_at = MSIX_TABLE,
+			      .msix_vectors = 8 },
+		.start = start,
+		.pass = pass,
+		.random_status = efa_random_status,
+	};
+
+	play_run(&played, argc, argv);
 }

@@ -88,13 +88,6 @@ extern struct efa_adapter {
 	struct efa_counts counts;
 } efa;
 
-extern bool efa_verbose;
-#define EFA_LOG(...)                         \
-	do {                                 \
-		if (efa_verbose)             \
-			printf(__VA_ARGS__); \
-	} while (0)
-
 /* Statuses of commands, as the driver translates them to errnos. */
 enum efa_status {
 	EFA_OK,
@@ -108,6 +101,8 @@ enum efa_status {
 /* efa_command.c: execute a command of 64 bytes and fill in the answer behind its header of 8 bytes.
  */
 enum efa_status efa_execute(const uint8_t *command, uint8_t *answer);
+/* Return a status for a command that fails by chance; see struct play_device. */
+uint32_t efa_random_status(uint32_t opcode, uint32_t random);
 /* Forget all objects, as a reset does. */
 void efa_forget_all(void);
 
@@ -118,16 +113,5 @@ void efa_flush(struct efa_qp *qp);
 
 /* efa.c */
 void efa_event(struct efa_eq *eq, uint16_t cqn);
-
-/* efa_fault.c: faults that a file orders; see efa_fault_read(). */
-enum efa_fault {
-	EFA_FAULT_NONE,
-	EFA_FAULT_ERROR, /* *ret_value is the status */
-	EFA_FAULT_LATE,	 /* *ret_value is a time in milliseconds */
-	EFA_FAULT_NEVER,
-};
-void efa_fault_open(const char *path);
-void efa_fault_read(void);
-enum efa_fault efa_fault_of(uint8_t opcode, uint32_t *ret_value);
 
 #endif

@@ -230,8 +230,9 @@ static enum efa_status reg_mr(const uint8_t *c, uint8_t *a)
 		for (uint32_t i = 0; i < mr->pages && i < INLINE_PAGES; i++)
 			mr->page[i] = bytes_le64(c + 8 + 8 * i);
 	mr->used = true;
-	EFA_LOG("region %u: 0x%llx, %llu bytes, %u pages of 2^%u\n", n,
-		(unsigned long long)mr->iova, (unsigned long long)mr->length, mr->pages, mr->shift);
+	PLAY_LOG("region %u: 0x%llx, %llu bytes, %u pages of 2^%u\n", n,
+		 (unsigned long long)mr->iova, (unsigned long long)mr->length, mr->pages,
+		 mr->shift);
 	put_32(a, n);
 	put_32(a + 4, n);
 	return EFA_OK;
@@ -349,8 +350,8 @@ static enum efa_status create_qp(const uint8_t *c, uint8_t *a)
 	qp->used = true;
 	qp->object.number = n;
 	set_rings(qp, c);
-	EFA_LOG("queue pair %u: rings of %u and %u\n", n, qp->object.sq.entries,
-		qp->object.rq.entries);
+	PLAY_LOG("queue pair %u: rings of %u and %u\n", n, qp->object.sq.entries,
+		 qp->object.rq.entries);
 	put_32(a, n);
 	put_16(a + 4, n);
 	put_16(a + 8, 0); /* parts of the CQs: sends, receives */
@@ -531,4 +532,21 @@ void efa_forget_all(void)
 	memset(efa.ahs, 0, sizeof(efa.ahs));
 	memset(efa.pds, 0, sizeof(efa.pds));
 	memset(efa.uars, 0, sizeof(efa.uars));
+}
+
+/* A command that gives an object back does not fail by chance. */
+uint32_t efa_random_status(uint32_t opcode, uint32_t random)
+{
+	switch (opcode) {
+	case DESTROY_QP:
+	case DESTROY_AH:
+	case DEREG_MR:
+	case DESTROY_CQ:
+	case DEALLOC_PD:
+	case DEALLOC_UAR:
+	case DESTROY_EQ:
+		return EFA_OK;
+	default:
+		return EFA_NO_RESOURCES + random % EFA_ILLEGAL;
+	}
 }

@@ -7,9 +7,7 @@
  */
 #include "tests/vm/pci/mlx5.h"
 
-#include <sched.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include "tests/vm/pci/play.h"
 
 /* Registers of the initialization segment, in BAR 0. */
@@ -47,21 +45,9 @@ enum {
 enum {
 	LOST_BELL_MS = 500,
 	HEALTH_MS = 200,
-	IDLE_PASSES = 200,
-	IDLE_US = 50,
-};
-
-static const struct play_identity identity = {
-	.vendor = 0x15b3,
-	.part = 0x1017,
-	.class_code = 0x020700,
-	.bars = { HCA_BAR },
-	.msix_at = MSIX_TABLE,
-	.msix_vectors = HCA_VECTORS,
 };
 
 struct hca hca;
-bool hca_verbose;
 
 static uint32_t reg(uint32_t at)
 {
@@ -234,18 +220,16 @@ static bool pass(void)
 
 int main(int argc, char **argv)
 {
-	unsigned int idle = 0;
+	static const struct play_device played = {
+		.identity = { .vendor = 0x15b3,
+			      .part = 0x1017,
+			      .class_code = 0x020700,
+			      .bars = { HCA_BAR },
+			      .msix_at = MSIX_TABLE,
+			      .msix_vectors = HCA_VECTORS },
+		.start = hca_capabilities_reset,
+		.pass = pass,
+	};
 
-	hca_verbose = argc > 1 && !strcmp(argv[1], "-v");
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	hca_capabilities_reset();
-	play_start(&identity);
-	for (;;) {
-		if (pass())
-			idle = 0;
-		else if (++idle > IDLE_PASSES)
-			usleep(IDLE_US);
-		else
-			sched_yield();
-	}
+	play_run(&played, argc, argv);
 }

@@ -126,13 +126,6 @@ extern struct hca {
 	uint32_t qp_end, cq_end;
 } hca;
 
-extern bool hca_verbose;
-#define HCA_LOG(...)                         \
-	do {                                 \
-		if (hca_verbose)             \
-			printf(__VA_ARGS__); \
-	} while (0)
-
 /* Statuses of commands. */
 enum hca_status {
 	HCA_OK = 0,

@@ -204,8 +204,8 @@ enum hca_status hca_execute(const struct hca_call *call)
 		if (commands[i].opcode != call->opcode)
 			continue;
 		status = commands[i].run(call);
-		HCA_LOG("%s, mode %u, number 0x%x: status 0x%x\n", commands[i].name, call->op_mod,
-			call->number, status);
+		PLAY_LOG("%s, mode %u, number 0x%x: status 0x%x\n", commands[i].name, call->op_mod,
+			 call->number, status);
 		return status;
 	}
 	printf("command 0x%x is not played\n", call->opcode);

@@ -22,21 +22,36 @@ static void write_event(struct hca_eq *eq, enum hca_event type, const void *data
 	play_interrupt(eq->vector);
 }
 
-void hca_event(enum hca_event type, const void *data, size_t length)
-{
-	for (int i = 0; i < HCA_EQS; i++)
-		if (hca.eqs[i].used && hca.eqs[i].events >> type & 1) {
-			write_event(&hca.eqs[i], type, data, length);
-			return;
-		}
-}
-
-void hca_event_of(enum hca_event type, uint32_t number)
+static void write_event_of(struct hca_eq *eq, enum hca_event type, uint32_t number)
 {
 	uint8_t data[NUMBER + 4] = { 0 };
 
 	put32(data + NUMBER, number);
-	hca_event(type, data, sizeof(data));
+	write_event(eq, type, data, sizeof(data));
+}
+
+static struct hca_eq *eq_for(enum hca_event type)
+{
+	for (int i = 0; i < HCA_EQS; i++)
+		if (hca.eqs[i].used && hca.eqs[i].events >> type & 1)
+			return &hca.eqs[i];
+	return NULL;
+}
+
+void hca_event(enum hca_event type, const void *data, size_t length)
+{
+	struct hca_eq *eq = eq_for(type);
+
+	if (eq)
+		write_event(eq, type, data, length);
+}
+
+void hca_event_of(enum hca_event type, uint32_t number)
+{
+	struct hca_eq *eq = eq_for(type);
+
+	if (eq)
+		write_event_of(eq, type, number);
 }
 
 static void overrun(struct hca_cq *cq)
@@ -65,15 +80,14 @@ void hca_complete(uint32_t number, const struct completion *c, bool solicited)
 	mlx5_write_cqe(&cq->object, &cqe, cqe.op_own >> 4, 0);
 	if (c->wc->status || solicited)
 		cq->object.solicited_until = cq->object.produced;
-	HCA_LOG("CQ 0x%x: queue pair 0x%x, %s %u, status %u\n", number, c->qp->number,
-		c->receive ? "receive" : "send", c->id, c->wc->status);
+	PLAY_LOG("CQ 0x%x: queue pair 0x%x, %s %u, status %u\n", number, c->qp->number,
+		 c->receive ? "receive" : "send", c->id, c->wc->status);
 }
 
 /* An armed CQ gets one event, once there is a completion that the program had not seen then. */
 static void announce(struct hca_cq *cq)
 {
 	struct object *o = &cq->object;
-	uint8_t data[NUMBER + 4] = { 0 };
 	uint32_t until;
 
 	if (mlx5_armed(o, &cq->arm))
@@ -83,9 +97,8 @@ static void announce(struct hca_cq *cq)
 		return;
 	cq->armed = false;
 	o->events++;
-	put32(data + NUMBER, o->number);
 	if (cq->eq < HCA_EQS && hca.eqs[cq->eq].used)
-		write_event(&hca.eqs[cq->eq], HCA_EVENT_COMPLETION, data, sizeof(data));
+		write_event_of(&hca.eqs[cq->eq], HCA_EVENT_COMPLETION, o->number);
 }
 
 void hca_announce_all(void)

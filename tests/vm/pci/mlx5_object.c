@@ -297,9 +297,9 @@ enum hca_status hca_create_key(const struct hca_call *call)
 		return HCA_NO_RESOURCES;
 	key->used = true;
 	put(call->out, COMMAND_NUMBER, key - hca.keys);
-	HCA_LOG("key 0x%tx%02x: PD %u, access 0x%x, 0x%llx, %llu bytes, %u pages\n", key - hca.keys,
-		key->low, key->pd, key->access, (unsigned long long)key->start,
-		(unsigned long long)key->length, key->pages);
+	PLAY_LOG("key 0x%tx%02x: PD %u, access 0x%x, 0x%llx, %llu bytes, %u pages\n",
+		 key - hca.keys, key->low, key->pd, key->access, (unsigned long long)key->start,
+		 (unsigned long long)key->length, key->pages);
 	return HCA_OK;
 }
 

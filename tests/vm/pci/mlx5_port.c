@@ -151,7 +151,7 @@ enum hca_status hca_access_register(const struct hca_call *call)
 {
 	uint32_t number = get(call->in, REGISTER_ID);
 
-	HCA_LOG("register 0x%x is %s\n", number, call->op_mod ? "read" : "written");
+	PLAY_LOG("register 0x%x is %s\n", number, call->op_mod ? "read" : "written");
 	if (call->op_mod) {
 		memcpy(call->out + DATA, call->in + DATA, HCA_PAGE - DATA);
 		return read_register(number, call->out + DATA);

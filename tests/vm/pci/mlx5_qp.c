@@ -110,9 +110,9 @@ enum hca_status hca_create_qp(const struct hca_call *call)
 	memcpy(qp->context, c, sizeof(qp->context));
 	qp->used = true;
 	put(call->out, COMMAND_NUMBER, qp->object.number);
-	HCA_LOG("queue pair 0x%x: type %u, PD %u, CQs 0x%x 0x%x, %u sends, %u receives\n",
-		qp->object.number, qp->type, qp->pd, qp->send_cq, qp->recv_cq,
-		qp->object.sq.entries, qp->object.rq.entries);
+	PLAY_LOG("queue pair 0x%x: type %u, PD %u, CQs 0x%x 0x%x, %u sends, %u receives\n",
+		 qp->object.number, qp->type, qp->pd, qp->send_cq, qp->recv_cq,
+		 qp->object.sq.entries, qp->object.rq.entries);
 	return HCA_OK;
 }
 

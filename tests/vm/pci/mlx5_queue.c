@@ -3,6 +3,7 @@
 #include "tests/vm/pci/mlx5.h"
 
 #include <errno.h>
+#include <infiniband/mlx5/wqe.h>
 #include "tests/vm/pci/mlx5_host.h"
 #include "tests/vm/pci/play.h"
 
@@ -14,7 +15,6 @@ enum {
 	AV_QKEY = 0,
 	AV_LID = 14,
 	OWN_QKEY = 1u << 31,
-	OP_NOP = 0x00,
 	NO_PKEY = 0xffff, /* a datagram's P_Key, in the place of its immediate */
 	MOST_PIECES = WORK_SGES + 1,
 };
@@ -425,7 +425,7 @@ static int send_one(struct hca_qp *qp, struct work *work)
 
 	for (int i = 0; i < work->wr.num_sge; i++)
 		m.bytes += work->sge[i].length;
-	if (work->note == OP_NOP)
+	if (work->note == MLX5_OPCODE_NOP)
 		return IBV_WC_SUCCESS;
 	if (qp->type == HCA_UMR) {
 		printf("a change of a memory key by a request is not played\n");

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,8 +21,11 @@ enum {
 	WINDOWS = 4096, /* of 2 MiB: 8 GiB of memory */
 	CAP_MSIX = 0x40,
 	CAP_EXPRESS = 0x60,
+	IDLE_PASSES = 200,
+	IDLE_US = 50,
 };
 
+bool play_verbose;
 static int bus;
 static const struct play_identity *me;
 static uint64_t window, window_size;
@@ -219,7 +223,7 @@ static void describe(uint8_t *c, uint8_t *w)
 	put_16(w + CAP_EXPRESS + PCI_EXP_DEVCTL, 0xffff);
 }
 
-void play_start(const struct play_identity *identity)
+static void plug_in(const struct play_identity *identity)
 {
 	static struct playpci_add add;
 
@@ -235,4 +239,28 @@ void play_start(const struct play_identity *identity)
 	slot = add.slot;
 	window_map = play_map(window, window_size);
 	config = play_memory(add.config_at);
+}
+
+void play_run(const struct play_device *played, int argc, char **argv)
+{
+	unsigned int idle = 0;
+	int at = 1;
+
+	play_verbose = at < argc && !strcmp(argv[at], "-v");
+	at += play_verbose;
+	if (at < argc)
+		play_fault_open(argv[at], played);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	plug_in(&played->identity);
+	played->start();
+	for (;;) {
+		if (played->pass()) {
+			idle = 0;
+		} else if (++idle > IDLE_PASSES) {
+			play_fault_read();
+			usleep(IDLE_US);
+		} else {
+			sched_yield();
+		}
+	}
 }

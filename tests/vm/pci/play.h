@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 enum {
 	PLAY_PAGE = 4096,
@@ -27,8 +28,25 @@ struct play_identity {
 /* Report a fault of the playing process or its surroundings, and end it. */
 void play_die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2)));
 
-/* Plug the function in. The kernel finds it later: the caller has to play from now on. */
-void play_start(const struct play_identity *identity);
+extern bool play_verbose;
+#define PLAY_LOG(...)                        \
+	do {                                 \
+		if (play_verbose)            \
+			printf(__VA_ARGS__); \
+	} while (0)
+
+struct play_device {
+	struct play_identity identity;
+	void (*start)(void); /* called when the function is plugged in */
+	bool (*pass)(void);  /* return whether there was work */
+	/* Return a status for a command that fails by chance, or 0 if a driver cannot go on without
+	 * that command. */
+	uint32_t (*random_status)(uint32_t opcode, uint32_t random);
+};
+
+/* Read the command line, [-v] [FIFO]. Plug the function in, and play it until the process ends. The
+ * kernel finds the function later. */
+void play_run(const struct play_device *played, int argc, char **argv) __attribute__((noreturn));
 unsigned int play_slot(void);
 
 /* Return the place of a register, or NULL while the kernel has not switched the BARs on. The kernel
@@ -53,5 +71,16 @@ void play_interrupt(unsigned int entry);
 void play_interrupts_again(void);
 
 uint64_t play_now(void); /* milliseconds */
+
+/* play_fault.c: faults that a FIFO orders. */
+enum play_fault {
+	PLAY_FAULT_NONE,
+	PLAY_FAULT_ERROR, /* *ret_value is the status */
+	PLAY_FAULT_LATE,  /* *ret_value is a time in milliseconds */
+	PLAY_FAULT_NEVER,
+};
+void play_fault_open(const char *path, const struct play_device *played);
+void play_fault_read(void);
+enum play_fault play_fault_of(uint32_t opcode, uint32_t *ret_value);
 
 #endif

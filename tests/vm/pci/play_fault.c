@@ -6,10 +6,13 @@
  *     error OPCODE COUNT STATUS
  *     late OPCODE COUNT MILLISECONDS
  *     never OPCODE COUNT
- *     random PERCENT SEED          answer that share of all commands with an error, until the next
- * line none
+ *     random PERCENT SEED
+ *     none
+ *
+ * An opcode is decimal, or hexadecimal behind 0x. "random" answers that share of all commands with
+ * errors until the next line.
  */
-#include "tests/vm/pci/efa.h"
+#include "tests/vm/pci/play.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,17 +21,18 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "tests/vm/pci/play.h"
 
 static int orders = -1;
+static const struct play_device *device;
 static struct {
-	enum efa_fault fault;
+	enum play_fault fault;
 	unsigned int opcode, count, value;
 } order;
 static unsigned int percent, seed;
 
-void efa_fault_open(const char *path)
+void play_fault_open(const char *path, const struct play_device *played)
 {
+	device = played;
 	if (mkfifo(path, 0600) && errno != EEXIST)
 		play_die("%s", path);
 	orders = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC);
@@ -39,9 +43,10 @@ void efa_fault_open(const char *path)
 static void take(const char *line)
 {
 	char word[16] = "";
-	unsigned int a = 0, b = 0, c = 0;
+	unsigned int b = 0, c = 0;
+	int a = 0;
 
-	sscanf(line, "%15s %u %u %u", word, &a, &b, &c);
+	sscanf(line, "%15s %i %u %u", word, &a, &b, &c);
 	memset(&order, 0, sizeof(order));
 	percent = 0;
 	if (!strcmp(word, "random")) {
@@ -53,16 +58,16 @@ static void take(const char *line)
 	order.count = b;
 	order.value = c;
 	if (!strcmp(word, "error"))
-		order.fault = EFA_FAULT_ERROR;
+		order.fault = PLAY_FAULT_ERROR;
 	else if (!strcmp(word, "late"))
-		order.fault = EFA_FAULT_LATE;
+		order.fault = PLAY_FAULT_LATE;
 	else if (!strcmp(word, "never"))
-		order.fault = EFA_FAULT_NEVER;
+		order.fault = PLAY_FAULT_NEVER;
 	else if (strcmp(word, "none"))
 		fprintf(stderr, "unknown fault: %s", line);
 }
 
-void efa_fault_read(void)
+void play_fault_read(void)
 {
 	char line[128];
 	ssize_t n;
@@ -77,31 +82,14 @@ void efa_fault_read(void)
 	printf("fault: %s", line);
 }
 
-static bool gives_back(uint8_t opcode)
+enum play_fault play_fault_of(uint32_t opcode, uint32_t *ret_value)
 {
-	enum {
-		DESTROY_QP = 4,
-		DESTROY_AH = 6,
-		DEREG_MR = 8,
-		DESTROY_CQ = 10,
-		DEALLOC_PD = 15,
-		DEALLOC_UAR = 17,
-		DESTROY_EQ = 19
-	};
-
-	return opcode == DESTROY_QP || opcode == DESTROY_AH || opcode == DEREG_MR ||
-	       opcode == DESTROY_CQ || opcode == DEALLOC_PD || opcode == DEALLOC_UAR ||
-	       opcode == DESTROY_EQ;
-}
-
-enum efa_fault efa_fault_of(uint8_t opcode, uint32_t *ret_value)
-{
-	if (percent && !gives_back(opcode) && rand_r(&seed) % 100 < percent) {
-		*ret_value = EFA_NO_RESOURCES + rand_r(&seed) % EFA_ILLEGAL;
-		return EFA_FAULT_ERROR;
+	if (percent && (uint32_t)rand_r(&seed) % 100 < percent) {
+		*ret_value = device->random_status(opcode, rand_r(&seed));
+		return *ret_value ? PLAY_FAULT_ERROR : PLAY_FAULT_NONE;
 	}
 	if (!order.count || (order.opcode && order.opcode != opcode))
-		return EFA_FAULT_NONE;
+		return PLAY_FAULT_NONE;
 	order.count--;
 	*ret_value = order.value;
 	return order.fault;
