@@ -220,11 +220,18 @@ function(rdma_installed_text file name)
   endif()
 endfunction()
 
+# rdma_output_checked(<program>): output that could not be written is an error of the program.
+function(rdma_output_checked name)
+  target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/util/program/output.c)
+  target_link_options(${name} PRIVATE -Wl,--wrap=main,--wrap=exit)
+endfunction()
+
 # rdma_program(<name> <install folder> SOURCES <files>... LIBS <targets>...): completion of its options
 # comes with it, for programs that people call.
 function(rdma_program name destination)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
-  add_executable(${name} ${arg_SOURCES} ${CMAKE_SOURCE_DIR}/util/program/output.c)
+  add_executable(${name} ${arg_SOURCES})
+  rdma_output_checked(${name})
   target_link_libraries(${name} PRIVATE ${arg_LIBS})
   target_compile_definitions(${name} PRIVATE RDMA_VERSION="${PROJECT_VERSION}")
   install(TARGETS ${name} RUNTIME DESTINATION ${destination})

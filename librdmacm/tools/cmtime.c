@@ -793,7 +793,10 @@ int main(int argc, char **argv)
 	}
 	if (controller) {
 		r = run_group();
-		fflush(stdout);
+		if (fflush(stdout) || ferror(stdout)) {
+			fputs("cmtime: the output could not be written\n", stderr);
+			r = 1;
+		}
 		_exit(r); /* end at once, because threads wait for events */
 	}
 	r = destination ? run_client() : run_server();

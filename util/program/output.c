@@ -2,19 +2,36 @@
 /*
  * Linked into every program, not into the libraries: output that could not be written is an error,
  * because a script that reads it would take a part for the whole.
+ *
+ * The linker replaces main() and exit() by the functions below (--wrap in rdma_program()). A
+ * handler of atexit() could not change the exit code without skipping the handlers and the
+ * destructors of libraries that follow it.
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-static void output_check(void)
+int __real_main(int argc, char **argv);
+int __wrap_main(int argc, char **argv);
+_Noreturn void __real_exit(int status);
+_Noreturn void __wrap_exit(int status);
+
+/* Return @status, or EXIT_FAILURE if standard output could not be written. In a static program
+ * the C library calls exit() after main() through the function below, too. */
+static int output_check(int status)
 {
+	static bool reported;
+
 	if (!fflush(stdout) && !ferror(stdout))
-		return;
-	fprintf(stderr, "%s: the output could not be written\n", program_invocation_short_name);
-	_exit(EXIT_FAILURE);
+		return status;
+	if (!reported)
+		fprintf(stderr, "%s: the output could not be written\n",
+			program_invocation_short_name);
+	reported = true;
+	return EXIT_FAILURE;
 }
 
 /*
@@ -32,8 +49,13 @@ static void streams_occupy(void)
 		close(fd);
 }
 
-__attribute__((constructor)) static void output_guard(void)
+int __wrap_main(int argc, char **argv)
 {
 	streams_occupy();
-	atexit(output_check);
+	return output_check(__real_main(argc, argv));
+}
+
+_Noreturn void __wrap_exit(int status)
+{
+	__real_exit(output_check(status));
 }
