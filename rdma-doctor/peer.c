@@ -76,6 +76,11 @@ void peer_check(struct doctor *d, struct finding *f)
 			    d->peer_host);
 	else if (p->step == PEER_OPEN)
 		finding_fix(f, "rdma-doctor without --peer tells what this host lacks");
+	else if (p->error == -ECONNREFUSED)
+		finding_fix(f,
+			    "run rdma-doctor on %s, as the user of --serve and with its limits: it "
+			    "tells what that host lacks",
+			    d->peer_host);
 	else
 		finding_fix(f, "run rdma-doctor on %s, too, and compare the versions",
 			    d->peer_host);

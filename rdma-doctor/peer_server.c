@@ -12,13 +12,15 @@
 
 #include "rdma-doctor/capture.h"
 #include "rdma-doctor/child.h"
+#include "rdma-doctor/clock.h"
 #include "rdma-doctor/peer_side.h"
 
 static int sorry(int fd, const char *text, int error)
 {
 	struct peer_message message = { .type = PEER_SORRY };
 
-	snprintf(message.text, sizeof(message.text), "%s: %s", text, strerror(error));
+	snprintf(message.text, sizeof(message.text), "%s: %s%s", text, strerror(error),
+		 error == EMFILE ? " (ulimit -n)" : "");
 	peer_message_send(fd, &message);
 	return -error;
 }
@@ -144,40 +146,63 @@ static int server_listen(void)
 		       : fd;
 }
 
-static void client_report(const struct sockaddr_storage *from, socklen_t length, int error)
+/* Return whether the line was written. */
+static bool client_report(const struct sockaddr_storage *from, socklen_t length, int error)
 {
 	char name[INET6_ADDRSTRLEN] = "?";
 
 	getnameinfo((const struct sockaddr *)from, length, name, sizeof(name), NULL, 0,
 		    NI_NUMERICHOST);
 	printf("%s: %s\n", name, error ? strerror(-error) : "served");
-	fflush(stdout);
+	return !fflush(stdout);
+}
+
+/* Accept a client. Return: the socket, or -EMFILE. The limit of open files is then too low for any
+ * client, because no other client is served. */
+static int client_accept(int listener, struct sockaddr_storage *ret_from, socklen_t *ret_length)
+{
+	int fd;
+
+	for (;;) {
+		*ret_length = sizeof(*ret_from);
+		fd = accept4(listener, (struct sockaddr *)ret_from, ret_length, SOCK_CLOEXEC);
+		if (fd >= 0 || errno == EMFILE)
+			return fd < 0 ? -EMFILE : fd;
+		/* The client has gone, or the kernel lacks memory. */
+		clock_wait(100 * CLOCK_MS);
+	}
+}
+
+static int server_failed(const char *what, int error)
+{
+	fprintf(stderr, "rdma-doctor: %s: %s\n", what, strerror(error));
+	return 1;
 }
 
 int peer_serve(struct doctor *d)
 {
 	int listener = server_listen();
 
-	if (listener < 0) {
-		fprintf(stderr, "rdma-doctor: TCP port %s: %s\n", PEER_TCP_PORT,
-			strerror(-listener));
-		return 1;
-	}
+	if (listener < 0)
+		return server_failed("TCP port " PEER_TCP_PORT, -listener);
 	printf("serving rdma-doctor --peer on TCP port %s\n", PEER_TCP_PORT);
-	fflush(stdout);
+	/* The caller of main() reports an error of standard output. */
+	if (fflush(stdout))
+		return 1;
 	for (;;) {
 		struct sockaddr_storage from;
-		socklen_t length = sizeof(from);
+		socklen_t length;
 		struct server_job job = {
 			.doctor = d,
-			.fd = accept4(listener, (struct sockaddr *)&from, &length, SOCK_CLOEXEC),
+			.fd = client_accept(listener, &from, &length),
 		};
 		int signal, error = 0, r;
 
 		if (job.fd < 0)
-			continue;
+			return server_failed("no client can be accepted (ulimit -n)", -job.fd);
 		r = child_run(server_job, &job, &error, sizeof(error), &signal);
 		close(job.fd);
-		client_report(&from, length, r ?: error);
+		if (!client_report(&from, length, r ?: error))
+			return 1;
 	}
 }

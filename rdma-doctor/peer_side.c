@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -16,6 +17,7 @@ enum {
 	UD_PLACE = PEER_LOAD_BYTES, /* offsets in the region; data to send is at 0 */
 	REGION = (UD_PLACE + UD_RECEIVES * UD_BYTES + 4095) & ~4095,
 	GIDS = 256,
+	FILES = 16, /* that a device needs, and more */
 };
 
 /* A gap between two passes of a loop that is longer than load alone explains. */
@@ -110,34 +112,68 @@ static int port_choose(struct peer_side *side, const uint8_t address[16])
 	return best;
 }
 
+/* Return 0, or -errno if the process may not open some more files. Without them, discovery finds no
+ * device, and reports ENODEV. */
+static int files_check(void)
+{
+	int files[FILES], n = 0, error = 0;
+
+	while (n < FILES && !error) {
+		files[n] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+		if (files[n] < 0)
+			error = errno;
+		else
+			n++;
+	}
+	while (n)
+		close(files[--n]);
+	return -error;
+}
+
+/* The process has no device. Set errno to the reason. @error: of the device that was not opened, or
+ * 0. Return: the verb that failed. */
+static const char *device_none(int error)
+{
+	int r = files_check();
+
+	errno = r < 0 ? -r : error ?: ENODEV;
+	return error ? "ibv_open_device" : "a device with an active port";
+}
+
 /* Open the device with the highest rank. Return: NULL or a verb. */
 static const char *device_choose(struct peer_side *side, const char *wanted)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL), *chosen = NULL;
+	int best = 0, error = 0, rank;
 	uint8_t address[16];
-	int best = 0, rank;
 
-	if (!list)
+	if (!list) {
+		device_none(errno);
 		return "ibv_get_device_list";
+	}
 	address_gid(side->fd, address);
 	for (int i = 0; list[i]; i++) {
 		if (wanted && !device_is_called(list[i]->name, list[i]->dev_name, wanted))
 			continue;
 		side->base.ctx = ibv_open_device(list[i]);
-		rank = side->base.ctx ? port_choose(side, address) : 0;
+		if (!side->base.ctx) {
+			error = errno;
+			continue;
+		}
+		rank = port_choose(side, address);
 		if (rank > best) {
 			best = rank;
 			chosen = list[i];
 		}
-		if (side->base.ctx)
-			ibv_close_device(side->base.ctx);
+		ibv_close_device(side->base.ctx);
 	}
 	side->base.ctx = chosen ? ibv_open_device(chosen) : NULL;
 	if (side->base.ctx)
 		port_choose(side, address);
+	else if (chosen)
+		error = errno;
 	ibv_free_device_list(list);
-	errno = chosen ? errno : ENODEV;
-	return side->base.ctx ? NULL : "a device with an active port";
+	return side->base.ctx ? NULL : device_none(error);
 }
 
 const char *side_open(struct peer_side *side, const char *wanted, char *name, size_t size)

@@ -40,8 +40,10 @@ FAULTS = [
 class Server:
     """rdma-doctor --serve on the other host."""
 
-    def __init__(self, program, *options, environment=()):
-        self.process = subprocess.Popen([*INSIDE, "env", *environment, program, "--serve", *options], stdout=subprocess.PIPE, text=True)
+    def __init__(self, program, *options, environment=(), files=1024):
+        limited = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh"]
+        command = [*INSIDE, *limited, "env", *environment, program, "--serve", *options]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stdout.readline() == f"serving rdma-doctor --peer on TCP port {PORT}\n"
 
     def __enter__(self):
@@ -175,6 +177,27 @@ def case_absent(program):
             found = ask(program, host="127.0.0.1")
             thread.join()
         assert found["first_failure"] == "peer" and words in found["cause"], found
+
+
+def case_limits(program):
+    """A limit of open files is reported as such, whatever it keeps a side from. An output that is lost ends the server."""
+    for files in (6, 8, 12, 20):
+        with Server(program, files=files) as server:
+            found = ask(program)
+            state, cause = state_of(found, "peer")
+            assert state == "failed" and "Too many open files (ulimit -n)" in cause, (files, found)
+            assert f"run rdma-doctor on {THERE}" in found["fix"] and "its limits" in found["fix"], found
+            assert server.line().endswith(": Too many open files\n")
+    with Server(program, files=4) as server:
+        ask(program)
+        assert server.process.wait(60) == 1 and "(ulimit -n): Too many open files" in server.process.stderr.read()
+    with Server(program):
+        limited = ["sh", "-c", 'ulimit -n 12; exec "$@"', "sh", program, "--peer", THERE, "--json"]
+        result = subprocess.run(limited, capture_output=True, text=True, timeout=300, check=False)
+        assert "on this host, ibv_open_device: Too many open files" in state_of(json.loads(result.stdout), "peer")[1], result
+    with open("/dev/full", "w", encoding="ascii") as full:
+        result = subprocess.run([program, "--serve"], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert result.returncode == 1 and b"could not be written" in result.stderr, result
 
 
 HELLO, FLOW, READY, SENT, REPORT, BYE, SORRY = range(1, 8)
