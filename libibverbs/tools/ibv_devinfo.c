@@ -62,6 +62,13 @@ static int device_show(struct ibv_device *device)
 	return rc;
 }
 
+/* Begin the document. The version changes if a member is removed or changes its meaning. */
+static void document_open(void)
+{
+	json_open(NULL, '{');
+	json_number("schema_version", 1);
+}
+
 static int list_show(struct ibv_device **list, int count)
 {
 	if (options.json)
@@ -108,7 +115,7 @@ static int devices_show(struct ibv_device **list)
 /* A reader of JSON gets a document in any case. */
 static void none_json(void)
 {
-	json_open(NULL, '{');
+	document_open();
 	json_open("devices", '[');
 	json_close(']');
 	json_close('}');
@@ -127,7 +134,7 @@ static int show(void)
 		return -1;
 	}
 	if (options.json)
-		json_open(NULL, '{');
+		document_open();
 	rc = options.list ? list_show(list, count) : devices_show(list);
 	if (options.json)
 		json_close('}');

@@ -16,8 +16,12 @@ import shutil
 import signal
 import struct
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lib"))
+import schema  # noqa: E402
 
 NO_RUNG = {0, 1, 2}
 
@@ -255,7 +259,7 @@ def report(options, *arguments, **environment):
     result = run(options, "--json", *arguments, **environment)
     assert all(byte == 10 or 32 <= byte < 127 for byte in result.stdout), result.stdout
     assert result.stderr == b"", result.stderr
-    found = json.loads(result.stdout)
+    found = schema.parse(result.stdout, "rdma-doctor")
     codes = {rung["rung"]: rung["exit_code"] for rung in found["rungs"]}
     assert result.returncode == found["exit_code"] and result.returncode in {0, *codes.values()}, result
     failed = [rung for rung in found["rungs"] if rung["state"] == "failed"]
@@ -437,7 +441,7 @@ def check_watched(options, row):
     moves, rung, words, fix = row
     with tempfile.TemporaryDirectory() as folder:
         code, text = watched(options, folder, moves, "--json")
-    found = json.loads(text)
+    found = schema.parse(text.encode(), "rdma-doctor")
     assert found.get("first_failure") == rung and found["exit_code"] == code, (row, found)
     told = [one for one in found["rungs"] if words in one.get("cause", one.get("found", ""))]
     assert told and (not fix or fix in told[0]["fix"]), (row, found)

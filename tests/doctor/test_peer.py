@@ -18,6 +18,10 @@ import subprocess
 import sys
 import tempfile
 import threading
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "lib"))
+import schema  # noqa: E402
 
 INSIDE = shlex.split(os.environ["INSIDE"])
 HERE, THERE, HERE6 = os.environ["HERE"], os.environ["THERE"], os.environ["HERE6"]
@@ -74,7 +78,7 @@ def rules_set(rule):
 def ask(program, *options, host=THERE):
     result = subprocess.run([program, "--peer", host, "--json", *options], capture_output=True, text=True, timeout=300, check=False)
     assert result.returncode != 2 and not result.stderr, result
-    found = json.loads(result.stdout)
+    found = schema.parse(result.stdout.encode(), "rdma-doctor")
     assert found["exit_code"] == result.returncode, found
     return found
 
