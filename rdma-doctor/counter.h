@@ -72,5 +72,7 @@ const char *counter_source_name(enum counter_source source);
 
 /* netdev.c: add the statistics of an interface and of its driver. Return: 0 or -errno. */
 int system_netdev_sample(const char *netdev, struct sample *sample);
+/* Run a command of ethtool, whose structure is @data. Return: 0 or -errno. */
+int netdev_ethtool(const char *netdev, void *data);
 
 #endif

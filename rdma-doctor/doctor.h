@@ -23,8 +23,9 @@
  *   clock.c        the monotonic clock
  *   peer.c         the rungs of --peer        peer_side.c  device and flows of one side
  *   peer_client.c  --peer                     peer_server.c  --serve
- *   pcie.c, numa.c, power.c  the rungs of --speed
- *   peer_message.c the messages between them
+ *   peer_message.c the messages between them  peer_pfc.c  PFC of both hosts
+ *   pcie.c, numa.c, power.c, dcb.c  the rungs of --speed
+ *   dcb_query.c    PFC of an interface        dcb_answer.c  the kernel's answer
  *   paths.c, log.c replace files of the library that discovery uses
  */
 #ifndef RDMA_DOCTOR_DOCTOR_H
@@ -237,6 +238,7 @@ void path_mtu_check(struct doctor *d, struct finding *f);
 void dscp_check(struct doctor *d, struct finding *f);
 void slow_check(struct doctor *d, struct finding *f);
 void loss_check(struct doctor *d, struct finding *f);
+void pfc_check(struct doctor *d, struct finding *f);
 void ecn_check(struct doctor *d, struct finding *f);
 void pcie_check(struct doctor *d, struct doctor_device *dev, struct finding *f);
 void ordering_check(struct doctor *d, struct doctor_device *dev, struct finding *f);
@@ -245,5 +247,6 @@ void irq_check(struct doctor *d, struct doctor_device *dev, struct finding *f);
 void iommu_check(struct doctor *d, struct doctor_device *dev, struct finding *f);
 void power_check(struct doctor *d, struct finding *f);
 void hugepages_check(struct doctor *d, struct finding *f);
+void dcb_check(struct doctor *d, struct doctor_device *dev, struct finding *f);
 
 #endif

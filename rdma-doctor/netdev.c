@@ -24,6 +24,13 @@ static int ethtool_ask(int fd, const char *netdev, void *data)
 	return ioctl(fd, SIOCETHTOOL, &request) < 0 ? -errno : 0;
 }
 
+int netdev_ethtool(const char *netdev, void *data)
+{
+	_cleanup_close_ int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	return fd < 0 ? -errno : ethtool_ask(fd, netdev, data);
+}
+
 /* Return the number of statistics or -errno. */
 static int statistics_count(int fd, const char *netdev)
 {

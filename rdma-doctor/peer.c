@@ -9,6 +9,19 @@
 #include "rdma-doctor/peer.h"
 #include "util/enum.h"
 
+uint32_t peer_size(unsigned int i)
+{
+	return 256 << i;
+}
+
+/* Traffic classes of DSCP 0, 26 and 46. 26 is common for RoCE, and 46 for its notifications. */
+uint32_t peer_class(unsigned int i)
+{
+	static const uint8_t classes[PEER_CLASSES] = { 0, 26 << 2, 46 << 2 };
+
+	return classes[i];
+}
+
 static const char *const way_names[WAYS] = {
 	[WAY_THERE] = "to the peer",
 	[WAY_BACK] = "from the peer",
@@ -30,9 +43,7 @@ static uint32_t mtu_bytes(const struct peer_hello *hello)
 	return 128 << hello->mtu;
 }
 
-/* Return the transfer, which the first rung starts, if it reached @step. Otherwise return NULL and
- * set the finding. */
-static const struct peer *peer_get(struct doctor *d, enum peer_step step, struct finding *f)
+const struct peer *peer_get(struct doctor *d, enum peer_step step, struct finding *f)
 {
 	if (!d->peer_host) {
 		finding_unneeded(f, "--peer asks for it");

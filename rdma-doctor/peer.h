@@ -49,6 +49,7 @@ struct peer {
 	bool loaded; /* the last flow was run */
 	struct peer_sent load;
 	struct peer_report load_here, load_there;
+	char pfc_here[PEER_TEXT], pfc_there[PEER_TEXT]; /* why PFC is not known */
 	uint64_t mbps;
 };
 
@@ -63,7 +64,14 @@ void system_peer(const struct doctor *d, const char *host, struct peer *ret_peer
 /* peer_server.c: serve clients until a signal ends the process. Return: exit code. */
 int peer_serve(struct doctor *d);
 
-/* peer.c: write the result to the JSON. */
+/* peer_pfc.c: write PFC and priority of a port's interface to the report. @index: of the interface.
+ * @ret_why: the reason if PFC is not known */
+void pfc_report(unsigned int index, struct peer_report *report, char ret_why[PEER_TEXT]);
+
+/* peer.c: return the transfer, which the first rung starts, if it reached @step. Otherwise return
+ * NULL and set the finding. */
+const struct peer *peer_get(struct doctor *d, enum peer_step step, struct finding *f);
+/* Write the result to the JSON. */
 void peer_describe(const struct peer *p);
 
 #endif

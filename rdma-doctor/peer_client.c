@@ -20,19 +20,6 @@ enum {
 	SMALL_BYTES = 64,
 };
 
-uint32_t peer_size(unsigned int i)
-{
-	return 256 << i;
-}
-
-/* Traffic classes of DSCP 0, 26 and 46. 26 is common for RoCE, and 46 for its notifications. */
-uint32_t peer_class(unsigned int i)
-{
-	static const uint8_t classes[PEER_CLASSES] = { 0, 26 << 2, 46 << 2 };
-
-	return classes[i];
-}
-
 static int peer_failed(struct peer *p, int error, const char *text)
 {
 	p->error = error;
@@ -132,7 +119,7 @@ static int greet(struct peer_side *side, struct peer *p)
 /* Run a flow to the server. */
 static int flow_there(struct peer_side *side, struct peer *p, const struct peer_flow *flow,
 		      struct peer_sent *ret_sent, struct peer_report *own,
-		      struct peer_report *ret_report)
+		      struct peer_report *ret_report, char ret_text[PEER_TEXT])
 {
 	struct peer_message message = { .type = PEER_FLOW, .flow = *flow };
 	int r = peer_message_send(side->fd, &message);
@@ -148,9 +135,11 @@ static int flow_there(struct peer_side *side, struct peer *p, const struct peer_
 	if (r < 0)
 		return peer_failed(p, r, strerror(-r));
 	r = answer(side, p, PEER_REPORT, &message);
-	if (!r)
-		*ret_report = message.report;
-	return r;
+	if (r < 0)
+		return r;
+	*ret_report = message.report;
+	memcpy(ret_text, message.text, PEER_TEXT);
+	return 0;
 }
 
 /* Run a flow from the server. */
@@ -183,8 +172,9 @@ static int datagrams(struct peer_side *side, struct peer *p, enum peer_way way, 
 	};
 	struct peer_report report = {}, own = {};
 	struct peer_sent sent = {};
+	char text[PEER_TEXT];
 	int r = way == WAY_BACK ? flow_back(side, p, &flow, &sent, &report)
-				: flow_there(side, p, &flow, &sent, &own, &report);
+				: flow_there(side, p, &flow, &sent, &own, &report, text);
 
 	if (r < 0)
 		return r;
@@ -231,13 +221,14 @@ static int load_try(struct peer_side *side, struct peer *p)
 	int r;
 
 	side_count(side, &before);
-	r = flow_there(side, p, &flow, &p->load, &own, &p->load_there);
+	r = flow_there(side, p, &flow, &p->load, &own, &p->load_there, p->pfc_there);
 	if (r < 0)
 		return r;
 	side_count(side, &after);
 	difference(&after, &before);
 	after.ms = own.ms;
 	after.stalled_ms = own.stalled_ms;
+	pfc_report(side->netdev, &after, p->pfc_here);
 	p->load_here = after;
 	p->mbps = (uint64_t)p->load.count * PEER_LOAD_BYTES * 8 * 1000 /
 		  max_of(clock_now() - start, UINT64_C(1));

@@ -80,6 +80,12 @@ static bool flow_is_valid(const struct peer_flow *flow)
 	       flow->traffic_class <= 0xff;
 }
 
+static bool report_is_valid(const struct peer_report *r)
+{
+	return r->traffic_class <= 0xff && r->hop_limit <= 0xff &&
+	       r->pfc <= (PEER_PFC_KNOWN | 0xff) && r->priority <= 8;
+}
+
 static bool message_is_valid(const struct peer_message *message)
 {
 	switch (message->type) {
@@ -87,6 +93,8 @@ static bool message_is_valid(const struct peer_message *message)
 		return hello_is_valid(&message->hello);
 	case PEER_FLOW:
 		return flow_is_valid(&message->flow);
+	case PEER_REPORT:
+		return report_is_valid(&message->report);
 	default:
 		return true;
 	}

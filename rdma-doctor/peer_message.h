@@ -72,7 +72,12 @@ struct peer_report {
 	uint32_t traffic_class, hop_limit;
 	uint32_t ms, stalled_ms;       /* of the flow; of them the process did not run */
 	uint32_t losses, drops, marks; /* increase of the counters of these kinds */
+	/* Of the load: PEER_PFC_KNOWN and the priorities with PFC; and 1 + the priority of DSCP 26.
+	 * The text of the message is the reason if PFC is not known. */
+	uint32_t pfc, priority;
 };
+
+#define PEER_PFC_KNOWN 0x100
 
 struct peer_message {
 	enum peer_type type;

@@ -45,7 +45,10 @@ static int flow_take(struct peer_side *side, const struct peer_flow *flow)
 	report.losses = after.losses - before.losses;
 	report.drops = after.drops - before.drops;
 	report.marks = after.marks - before.marks;
-	message = (struct peer_message){ .type = PEER_REPORT, .report = report };
+	message = (struct peer_message){ .type = PEER_REPORT };
+	if (flow->kind == FLOW_LOAD)
+		pfc_report(side->netdev, &report, message.text);
+	message.report = report;
 	return peer_message_send(side->fd, &message);
 }
 

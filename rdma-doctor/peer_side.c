@@ -107,6 +107,7 @@ static int port_choose(struct peer_side *side, const uint8_t address[16])
 		l->path.port_num = gids[i].port_num;
 		l->path.grh.sgid_index = gids[i].gid_index;
 		side->here.roce = gids[i].gid_type;
+		side->netdev = gids[i].ndev_ifindex;
 		memcpy(side->here.gid, gids[i].gid.raw, 16);
 	}
 	return best;

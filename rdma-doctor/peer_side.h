@@ -11,6 +11,7 @@ struct peer_side {
 	int fd;		      /* TCP connection to the other side */
 	struct loopback base; /* @from is the RC queue pair, @to the UD queue pair */
 	struct peer_hello here, there;
+	unsigned int netdev;		 /* index of the port's network interface; 0: unknown */
 	unsigned int ud_posted, ud_next; /* receives that wait; place of the next completion */
 };
 

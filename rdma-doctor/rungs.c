@@ -3,7 +3,7 @@
 
 /*
  * From the bottom up. A new rung is a row here and one function. Exit codes are for scripts. They
- * never change, and rungs do not use 0 to 9.
+ * never change, and rungs do not use 0 to 9. A new rung has the next code, wherever its place is.
  */
 const struct rung rungs[] = {
 	{ "kernel", 10, "modules of the RDMA subsystem", .check = kernel_check },
@@ -42,6 +42,7 @@ const struct rung rungs[] = {
 	{ "dscp", 40, "the traffic class arrives as it was sent", .check = dscp_check },
 	{ "loss", 41, "no packet is lost without load", .check = loss_check },
 	{ "slow", 42, "both hosts take the data in time", .check = slow_check },
+	{ "pfc", 51, "both hosts have PFC for the same priorities", .check = pfc_check },
 	{ "ecn", 43, "packets are marked before they are dropped", .check = ecn_check },
 	{ "pcie", 44, "width and speed of the PCIe link", .speed = true,
 	  .check_device = pcie_check },
@@ -57,6 +58,8 @@ const struct rung rungs[] = {
 	  .check = power_check },
 	{ "hugepages", 50, "large regions may use huge pages", .speed = true,
 	  .check = hugepages_check },
+	{ "dcb", 52, "PFC, pause, ECN and priorities of the interface", .speed = true,
+	  .check_device = dcb_check },
 };
 
 const unsigned int rung_count = ARRAY_SIZE(rungs);

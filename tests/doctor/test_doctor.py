@@ -316,7 +316,7 @@ def case_full(options):
 def case_live(options):
     """Here, whatever the machine is like: the report is sound; without devices uroce works."""
     found = report(options)
-    assert [rung["exit_code"] for rung in found["rungs"]] == sorted({rung["exit_code"] for rung in found["rungs"]})
+    assert len({rung["exit_code"] for rung in found["rungs"]}) == len(found["rungs"]), found
     result = run(options, "--all")
     assert result.returncode == found["exit_code"] and b"uroce" in result.stdout
     found = report(options, "--device", "uroce_lo", UROCE="on:lo")

@@ -103,6 +103,10 @@ def case_well(program):
             assert "0 routers" in state_of(found, "dscp")[1], found
             address = "::ffff:" + HERE if host == THERE else HERE6
             assert state_of(found, "pair")[1].startswith(address + " (RoCE v2, MTU 1024)"), found
+            # An interface without DCB: what was not seen, where and why.
+            state, words = state_of(found, "pfc")
+            for where, device in (("this host", os.environ["HERE_DEV"]), (host, os.environ["THERE_DEV"])):
+                assert state == "unseen" and f"on {where}: {device}: its driver or the kernel has no DCB" in words, found
             assert server.line().endswith(": served\n")
         # Addresses that look like an IPv4 header where a GRH has them.
         subprocess.run(["ip", "address", "add", "2001:db8::4500:1/64", "dev", os.environ["HERE_DEV"], "nodad"], check=True)

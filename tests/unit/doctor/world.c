@@ -58,6 +58,16 @@ void system_transfer(const char *name, struct transfer *ret_transfer)
 	snprintf(ret_transfer->device, sizeof(ret_transfer->device), "%s", name);
 }
 
+void system_dcb(const char *netdev, struct dcb *ret_dcb)
+{
+	*ret_dcb = world.dcb;
+}
+
+void system_peer(const struct doctor *d, const char *host, struct peer *ret_peer)
+{
+	*ret_peer = world.peer;
+}
+
 int disc_nldev_list(struct verbs_device_list *list)
 {
 	for (int i = 0; i < ARRAY_SIZE(world.devices) && world.devices[i].name; i++) {
@@ -174,6 +184,11 @@ int world_setup(void **state)
 		.listed[0] = { .name = "mlx0" },
 		.system = { .mode_known = true, .copies_on_fork = true },
 		.trial = { .gid = "::ffff:192.0.2.1", .gids = 1 },
+		.dcb = { .pfc_known = true,
+			 .pfc = 1 << 3,
+			 .dscps = UINT64_C(1) << 26,
+			 .priority[26] = 3,
+			 .pause_known = true },
 	};
 	if (!root[0]) {
 		folder_make(root);

@@ -7,6 +7,8 @@
 
 #include "tests/unit/unit.h"
 
+#include "rdma-doctor/dcb.h"
+#include "rdma-doctor/peer.h"
 #include "rdma-doctor/transfer.h"
 
 /* Kernel driver ids of the driver files in the machine. The provider of one loads, those of the
@@ -38,6 +40,8 @@ struct world {
 	struct trial trial;	       /* of every device */
 	struct trial_device listed[4]; /* by the library */
 	struct transfer transfer;      /* of every device */
+	struct dcb dcb;		       /* of every interface */
+	struct peer peer;
 };
 
 extern struct world world;
