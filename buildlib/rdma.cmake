@@ -220,9 +220,10 @@ function(rdma_installed_text file name)
   endif()
 endfunction()
 
-# rdma_output_checked(<program>): output that could not be written is an error of the program.
+# rdma_output_checked(<program>): output that could not be written is an error of the program, and a terminal gets lines
+# that fit.
 function(rdma_output_checked name)
-  target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/util/program/output.c)
+  target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/util/program/output.c ${CMAKE_SOURCE_DIR}/util/program/columns.c)
   target_link_options(${name} PRIVATE -Wl,--wrap=main,--wrap=exit)
 endfunction()
 

@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "util/program/columns.h"
+
 int __real_main(int argc, char **argv);
 int __wrap_main(int argc, char **argv);
 _Noreturn void __real_exit(int status);
@@ -52,6 +54,7 @@ static void streams_occupy(void)
 int __wrap_main(int argc, char **argv)
 {
 	streams_occupy();
+	columns_begin();
 	return output_check(__real_main(argc, argv));
 }
 
