@@ -51,6 +51,7 @@ struct field {
 
 enum request_kind {
 	REQUEST_CONTEXT,
+	REQUEST_REGION,
 	REQUEST_CQ,
 	REQUEST_RESIZE,
 	REQUEST_QP,
@@ -129,6 +130,8 @@ struct device {
 	 * device otherwise. */
 	void (*query_device_ex)(struct ib_uverbs_ex_query_device_resp *ret);
 	int (*alloc_pd)(struct object *pd, struct command *command);
+	/* Look at a region of memory; may be NULL. */
+	int (*reg_mr)(struct object *mr, const struct ib_uverbs_reg_mr *q, struct command *command);
 	int (*create_cq)(struct object *cq, uint32_t *cqe, struct command *command);
 	int (*resize_cq)(struct object *cq, uint32_t *cqe, struct command *command);
 	int (*create_qp)(struct object *qp, struct ib_uverbs_ex_create_qp *q,
@@ -136,6 +139,9 @@ struct device {
 	/* Whether a queue pair may have this rate; NULL: the device has no rate limits. */
 	int (*pace)(struct object *qp, const struct ib_uverbs_ex_modify_qp *q,
 		    struct command *command);
+	/* Check or change a transition in front of it; may be NULL. */
+	int (*transition)(struct object *qp, struct ib_uverbs_modify_qp *q,
+			  struct command *command);
 	/* Write the driver's answer to a transition; may be NULL. */
 	void (*modified)(struct object *qp, struct command *command);
 	int (*create_srq)(struct object *srq, struct ib_uverbs_create_xsrq *q,
@@ -181,7 +187,7 @@ struct device {
 
 extern const struct device device_mlx5, device_mlx5_dynamic, device_mlx5_full, device_mlx4,
 	device_mlx4_ib, device_efa, device_vmw_pvrdma, device_mana, device_erdma, device_erdma_roce,
-	device_bnxt_re;
+	device_bnxt_re, device_irdma, device_irdma_iwarp, device_irdma_x722, device_irdma_gen3;
 
 /* The device that is played, or NULL. */
 extern const struct device *device;

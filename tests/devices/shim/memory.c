@@ -48,7 +48,11 @@ int handle_reg_mr(struct command *c)
 		   object_name(OBJECT_PD, q->pd_handle), trace_pointer(q->start),
 		   (unsigned long long)q->length, trace_pointer(q->hca_va), q->access_flags,
 		   object_name(OBJECT_MR, mr->handle), mr->number, mr->rkey);
+	command_trace(REQUEST_REGION, c);
+	if (!r && device->reg_mr)
+		r = device->reg_mr(mr, q, c);
 	if (r) {
+		model_destroy(mr);
 		object_free(mr);
 		return r;
 	}

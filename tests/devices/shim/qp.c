@@ -204,8 +204,11 @@ static int modify(struct command *c, const struct ib_uverbs_ex_modify_qp *ex)
 		trace_line("    rate     %u kbit/s", ex->rate_limit);
 	command_trace(REQUEST_MODIFY, c);
 	r = pace(qp, ex, c);
+	n = *q;
+	if (!r && device->transition)
+		r = device->transition(qp, &n, c);
 	if (!r)
-		r = qp_modify(qp, q);
+		r = qp_modify(qp, &n);
 	if (!r && device->modified)
 		device->modified(qp, c);
 	return r;

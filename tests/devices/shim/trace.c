@@ -205,18 +205,24 @@ void trace_flush(void)
 	}
 }
 
-void trace_device_writes(void *to, const void *bytes, size_t length)
+void trace_device_hides(void *to, const void *bytes, size_t length)
 {
 	struct region *region = trace_on() ? trace_find((uintptr_t)to) : NULL;
-	char text[3 * WIDEST + 1];
 
 	memcpy(to, bytes, length);
+	if (region && region->copy)
+		memcpy(region->copy + ((uint8_t *)to - region->at), bytes, length);
+}
+
+void trace_device_writes(void *to, const void *bytes, size_t length)
+{
+	char text[3 * WIDEST + 1];
+
+	trace_device_hides(to, bytes, length);
 	if (!trace_on())
 		return;
 	trace_hex(text, bytes, length < WIDEST ? length : WIDEST);
 	trace_line("# device %s: %s", trace_pointer((uintptr_t)to), text);
-	if (region && region->copy)
-		memcpy(region->copy + ((uint8_t *)to - region->at), bytes, length);
 }
 
 void trace_fields(const struct field *field, const void *request, size_t length)

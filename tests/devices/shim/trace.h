@@ -39,6 +39,8 @@ const char *trace_unmap(const void *at);
 struct region *trace_find(uint64_t address);
 /* The device writes. */
 void trace_device_writes(void *to, const void *bytes, size_t length);
+/* The same without a line: the bytes may have an address, which is not the same in each run. */
+void trace_device_hides(void *to, const void *bytes, size_t length);
 
 /* store.c */
 void store_watch(struct region *region);
