@@ -227,6 +227,41 @@ static void steering(struct ibv_context *context)
 		mlx5dv_destroy_flow_matcher(matcher);
 }
 
+/* Destroy what was created. A user that is left keeps its object, and the test finds the leak. */
+static void root_tables(struct ibv_context *context)
+{
+	struct mlx5dv_flow_match_parameters all = { 0 };
+	uint64_t rewrite = 1;
+	struct mlx5dv_dr_domain *domain =
+		said("domain", mlx5dv_dr_domain_create(context, MLX5DV_DR_DOMAIN_TYPE_NIC_RX));
+	struct mlx5dv_dr_table *table =
+		domain ? said("table", mlx5dv_dr_table_create(domain, 0)) : NULL;
+	struct mlx5dv_dr_matcher *matcher =
+		table ? said("dr matcher", mlx5dv_dr_matcher_create(table, 0, 0, &all)) : NULL;
+	struct mlx5dv_dr_action *drop = said("drop", mlx5dv_dr_action_create_drop());
+	struct mlx5dv_dr_action *modify =
+		domain ? said("modify", mlx5dv_dr_action_create_modify_header(
+						domain, MLX5DV_DR_ACTION_FLAGS_ROOT_LEVEL,
+						sizeof(rewrite), (__be64 *)&rewrite))
+		       : NULL;
+	struct mlx5dv_dr_action *decap =
+		domain ? said("decap",
+			      mlx5dv_dr_action_create_packet_reformat(
+				      domain, MLX5DV_DR_ACTION_FLAGS_ROOT_LEVEL, 0, 0, NULL))
+		       : NULL;
+	struct mlx5dv_dr_rule *rule =
+		matcher && drop ? said("dr rule", mlx5dv_dr_rule_create(matcher, &all, 1, &drop))
+				: NULL;
+
+	if ((rule && mlx5dv_dr_rule_destroy(rule)) || (decap && mlx5dv_dr_action_destroy(decap)) ||
+	    (modify && mlx5dv_dr_action_destroy(modify)) ||
+	    (drop && mlx5dv_dr_action_destroy(drop)) ||
+	    (matcher && mlx5dv_dr_matcher_destroy(matcher)) ||
+	    (table && mlx5dv_dr_table_destroy(table)) ||
+	    (domain && mlx5dv_dr_domain_destroy(domain)))
+		said("the end of steering", NULL);
+}
+
 int main(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
@@ -243,6 +278,7 @@ int main(void)
 			dynamic(context, pd);
 			elements(context, pd);
 			steering(context);
+			root_tables(context);
 		} else
 			said("pd", NULL);
 	}
