@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* mlx5: ConnectX. What its kernel driver answers, and completions; its work requests are in
  * mlx5_wqe.c. */
-#include "tests/devices/device/mlx5_devx.h"
+#include "tests/devices/device/mlx5_steering.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -263,6 +263,10 @@ static void answer_dm(struct ib_uverbs_attr *attr, const struct object *dm)
 
 static int alloc_dm(struct object *dm, uint32_t log_align, struct ib_uverbs_ioctl_hdr *call)
 {
+	uint64_t type = number(call, MLX5_IB_ATTR_ALLOC_DM_REQ_TYPE);
+
+	if (type)
+		return mlx5_icm_alloc(dm, type, call);
 	if (!mlx5_is_full() || !dm->length || dm->length > DM_MOST || log_align > DM_ALIGN_MOST)
 		return EINVAL;
 	for (int i = 0; i < call->num_attrs; i++)
@@ -646,6 +650,13 @@ static int method(uint16_t object, uint16_t method_id, struct ib_uverbs_ioctl_hd
 	return 0;
 }
 
+/* Release what the device has of an object. */
+static void destroy(struct object *object)
+{
+	if (object->type == OBJECT_DM)
+		mlx5_icm_free(object);
+}
+
 static void complete(struct object *cq, const struct completion *c)
 {
 	struct mlx5_cqe cqe = mlx5_completion(c, model_on() ? mlx5_clock_now() : cq->produced);
@@ -688,23 +699,23 @@ static unsigned ignored(const char *region, size_t offset)
 	return qp && offset % WQEBB == 16 && qp->sq.base[offset - 16 + 3] == OP_COPY ? 0xff00 : 0;
 }
 
-#define COMMON                                                                                     \
-	.ibdev = "mlx5_0", .modalias = "pci:v000015B3d00001017sv000015B3sd00000020bc02sc07i00",    \
-	.vendor_id = 0x15b3, .part_id = 0x1017, .abi_version = 1, .node_type = IBV_NODE_CA,        \
-	.link_layer = IBV_LINK_LAYER_ETHERNET,                                                     \
-	.fields = { [REQUEST_CONTEXT] = context_fields, [REQUEST_CQ] = cq_fields,                  \
-		    [REQUEST_RESIZE] = resize_fields,	[REQUEST_QP] = qp_fields,                  \
-		    [REQUEST_MODIFY] = modify_fields,	[REQUEST_SRQ] = srq_fields,                \
-		    [REQUEST_WQ] = wq_fields,		[REQUEST_QP_TABLE] = table_fields },       \
-	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,            \
-	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp, .pace = pace,      \
-	.modified = modified, .create_srq = create_srq, .create_wq = create_wq,                    \
-	.create_ah = create_ah, .method = method, .region = region, .async_event = firmware_event, \
-	.query_device_ex = query_device_ex, .alloc_dm = alloc_dm, .mapped = mapped,                \
-	.unmapped = mlx5_clock_unmapped, .tick = mlx5_clock_tick, .stored = stored,                \
-	.next_send = mlx5_next_send, .next_receive = mlx5_next_receive, .room = mlx_room,          \
-	.complete = complete, .entry = write_entry, .armed = mlx5_armed, .traced_id = traced_id,   \
-	.traced_note = mlx5_note_of, .ignored = ignored
+#define COMMON                                                                                   \
+	.ibdev = "mlx5_0", .modalias = "pci:v000015B3d00001017sv000015B3sd00000020bc02sc07i00",  \
+	.vendor_id = 0x15b3, .part_id = 0x1017, .abi_version = 1, .node_type = IBV_NODE_CA,      \
+	.link_layer = IBV_LINK_LAYER_ETHERNET,                                                   \
+	.fields = { [REQUEST_CONTEXT] = context_fields, [REQUEST_CQ] = cq_fields,                \
+		    [REQUEST_RESIZE] = resize_fields,	[REQUEST_QP] = qp_fields,                \
+		    [REQUEST_MODIFY] = modify_fields,	[REQUEST_SRQ] = srq_fields,              \
+		    [REQUEST_WQ] = wq_fields,		[REQUEST_QP_TABLE] = table_fields },     \
+	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,          \
+	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp, .pace = pace,    \
+	.modified = modified, .create_srq = create_srq, .create_wq = create_wq,                  \
+	.create_ah = create_ah, .method = method, .destroy = destroy, .region = region,          \
+	.async_event = firmware_event, .query_device_ex = query_device_ex, .alloc_dm = alloc_dm, \
+	.mapped = mapped, .unmapped = mlx5_clock_unmapped, .tick = mlx5_clock_tick,              \
+	.stored = stored, .next_send = mlx5_next_send, .next_receive = mlx5_next_receive,        \
+	.room = mlx_room, .complete = complete, .entry = write_entry, .armed = mlx5_armed,       \
+	.traced_id = traced_id, .traced_note = mlx5_note_of, .ignored = ignored
 
 const struct device device_mlx5 = { .name = "mlx5", COMMON };
 /* A kernel whose doorbell registers are objects. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Execute a process's commands to mlx5's firmware. In run mode: RC queue pairs and SRQs. */
-#include "tests/devices/device/mlx5_devx.h"
+#include "tests/devices/device/mlx5_steering.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -43,6 +43,9 @@ enum {
 	IDS_FROM = 0x500,
 	IDS_OF_ONE = 16, /* one may be many */
 };
+
+/* A queue pair that sends to itself within the adapter. */
+static const uint32_t loopback = 1u << 31;
 
 static unsigned opcode_of(const struct firmware *f)
 {
@@ -115,6 +118,7 @@ static int query_caps(struct firmware *f)
 		if (capabilities[i].group == group && is_possible(&capabilities[i]))
 			firmware_put(f, capabilities[i].offset, capabilities[i].bits);
 	}
+	mlx5_steering_caps(f, group);
 	return 0;
 }
 
@@ -127,7 +131,7 @@ int firmware_general(struct firmware *f)
 		firmware_put(f, 0xc, 1 | 2u << 8); /* nothing is joined: each port is itself */
 		return 0;
 	default:
-		return firmware_status(f, FIRMWARE_BAD_OPCODE);
+		return mlx5_steering_general(f) ? 0 : firmware_status(f, FIRMWARE_BAD_OPCODE);
 	}
 }
 
@@ -276,13 +280,37 @@ static int create_dct(struct object *object, struct firmware *f)
 
 /* ---- transitions */
 
+/* The rights of the peer, which the transition may leave as they are. */
+static unsigned access_of(const struct firmware *f)
+{
+	uint32_t bits = firmware_get(f, QPC + 0x90);
+
+	return (bits & 1u << 15 ? IBV_ACCESS_REMOTE_READ : 0) |
+	       (bits & 1u << 14 ? IBV_ACCESS_REMOTE_WRITE : 0) |
+	       (bits & 1u << 13 ? IBV_ACCESS_REMOTE_ATOMIC : 0);
+}
+
 static struct ib_uverbs_modify_qp to_init(const struct firmware *f)
 {
 	return (struct ib_uverbs_modify_qp){
 		.attr_mask = IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS,
 		.qp_state = IBV_QPS_INIT,
 		.port_num = firmware_get(f, QPC + 0x3c) >> 16 & 0xff,
+		.qp_access_flags = access_of(f),
 	};
+}
+
+/* A queue pair of loopback has no address: its peer is on the same port. */
+static void to_loopback(struct ib_uverbs_modify_qp *q)
+{
+	const char *type;
+	uint32_t interface;
+	union ibv_gid gid;
+
+	if (model_query_gid(0, &gid, &type, &interface))
+		return;
+	memcpy(q->dest.dgid, gid.raw, sizeof(q->dest.dgid));
+	q->dest.hop_limit = 64;
 }
 
 static struct ib_uverbs_modify_qp to_rtr(const struct firmware *f)
@@ -298,9 +326,7 @@ static struct ib_uverbs_modify_qp to_rtr(const struct firmware *f)
 		.rq_psn = receive & INDEX_24,
 		.min_rnr_timer = receive >> 24 & 0x1f,
 		.max_dest_rd_atomic = 1u << (access >> 21 & 7),
-		.qp_access_flags = (access & 1u << 15 ? IBV_ACCESS_REMOTE_READ : 0) |
-				   (access & 1u << 14 ? IBV_ACCESS_REMOTE_WRITE : 0) |
-				   (access & 1u << 13 ? IBV_ACCESS_REMOTE_ATOMIC : 0),
+		.qp_access_flags = access_of(f),
 		.dest = { .is_global = 1,
 			  .sgid_index = firmware_get(f, QPC + 0x20) >> 16 & 0xff,
 			  .hop_limit = firmware_get(f, QPC + 0x20) & 0xff,
@@ -309,6 +335,10 @@ static struct ib_uverbs_modify_qp to_rtr(const struct firmware *f)
 
 	if (f->in_len >= QPC + 0x28 + sizeof(q.dest.dgid))
 		memcpy(q.dest.dgid, f->in + QPC + 0x28, sizeof(q.dest.dgid));
+	if (firmware_get(f, QPC + 0x18) & loopback)
+		to_loopback(&q);
+	if (!q.qp_access_flags)
+		q.attr_mask &= ~(uint32_t)IBV_QP_ACCESS_FLAGS;
 	return q;
 }
 
@@ -404,7 +434,7 @@ int firmware_create(struct object *object, struct firmware *f)
 		r = create_qp(object, f);
 		break;
 	default:
-		r = create_plain(object, f);
+		r = mlx5_steering_create(f) ? 0 : create_plain(object, f);
 	}
 	if (r)
 		return r;

@@ -32,4 +32,25 @@ int lab_entry(uint32_t cq, const void *entry, size_t length) __attribute__((weak
 bool lab_is_at(const void *at, size_t length, const char *name, size_t offset)
 	__attribute__((weak));
 
+/* Where a packet ends that followed steering entries. */
+struct lab_steered {
+	uint64_t at; /* address of the end: a TIR, or one of those below */
+	bool has_tag;
+	uint32_t tag;
+	uint32_t counter;     /* number of the last counter; 0: none */
+	unsigned int entries; /* that the packet met */
+};
+
+/* Addresses that the device reports for packets that it drops or sends. */
+#define LAB_DROP_RX  0xd0d0000040ull
+#define LAB_DROP_TX  0xd0d0000080ull
+#define LAB_ALLOW_TX 0xd0d00000c0ull
+
+/* Let a frame of Ethernet enter a table that software owns: the number of the table in the order
+ * of creation. 0, or a positive errno: EOPNOTSUPP if the model does not know an entry. */
+int lab_steer(unsigned int table, const void *frame, size_t length, struct lab_steered *ret)
+	__attribute__((weak));
+/* Write the device's steering entries to a file: an address and 64 bytes in a line. */
+int lab_icm(const char *path) __attribute__((weak));
+
 #endif
