@@ -15,11 +15,6 @@ enum {
 
 /* ---- frames */
 
-static uint16_t be16(const uint8_t *bytes)
-{
-	return (uint16_t)(bytes[0] << 8 | bytes[1]);
-}
-
 static bool ports_read(const uint8_t *at, const uint8_t *end, struct mlx5_headers *h)
 {
 	if (h->ip_protocol != TCP && h->ip_protocol != UDP)
@@ -27,10 +22,10 @@ static bool ports_read(const uint8_t *at, const uint8_t *end, struct mlx5_header
 	if (end - at < (h->ip_protocol == TCP ? 20 : 8))
 		return false;
 	h->l4 = h->ip_protocol == TCP ? 1 : 2;
-	h->sport = be16(at);
-	h->dport = be16(at + 2);
+	h->sport = get16(at);
+	h->dport = get16(at + 2);
 	if (h->ip_protocol == TCP)
-		h->tcp_flags = be16(at + 12) & 0x1ff;
+		h->tcp_flags = get16(at + 12) & 0x1ff;
 	return true;
 }
 
@@ -42,11 +37,11 @@ static bool ipv4_read(const uint8_t *at, const uint8_t *end, struct mlx5_headers
 	h->ihl = at[0] & 0xf;
 	h->dscp = at[1] >> 2;
 	h->ecn = at[1] & 3;
-	h->fragment = be16(at + 6) & 0x3fff;
+	h->fragment = get16(at + 6) & 0x3fff;
 	h->ttl = at[8];
 	h->ip_protocol = at[9];
-	h->src[3] = bytes_be32(at + 12);
-	h->dst[3] = bytes_be32(at + 16);
+	h->src[3] = get32(at + 12);
+	h->dst[3] = get32(at + 16);
 	if (end - at < h->ihl * 4)
 		return false;
 	return h->fragment || ports_read(at + h->ihl * 4, end, h);
@@ -57,14 +52,14 @@ static bool ipv6_read(const uint8_t *at, const uint8_t *end, struct mlx5_headers
 	if (end - at < 40)
 		return false;
 	h->ip_version = 6;
-	h->dscp = bytes_be32(at) >> 22 & 0x3f;
-	h->ecn = bytes_be32(at) >> 20 & 3;
-	h->flow_label = bytes_be32(at) & 0xfffff;
+	h->dscp = get32(at) >> 22 & 0x3f;
+	h->ecn = get32(at) >> 20 & 3;
+	h->flow_label = get32(at) & 0xfffff;
 	h->ip_protocol = at[6];
 	h->ttl = at[7];
 	for (int i = 0; i < 4; i++) {
-		h->src[i] = bytes_be32(at + 8 + 4 * i);
-		h->dst[i] = bytes_be32(at + 24 + 4 * i);
+		h->src[i] = get32(at + 8 + 4 * i);
+		h->dst[i] = get32(at + 24 + 4 * i);
 	}
 	return ports_read(at + 40, end, h);
 }
@@ -76,16 +71,16 @@ bool mlx5_headers_read(const uint8_t *frame, size_t length, struct mlx5_headers 
 	*ret = (struct mlx5_headers){ 0 };
 	if (length < MACS + 2)
 		return false;
-	ret->dmac = bytes_be64(frame) >> 16;
-	ret->smac = (uint64_t)bytes_be32(frame + 6) << 16 | be16(frame + 10);
-	if (be16(at) == VLAN_CUSTOMER || be16(at) == VLAN_SERVICE) {
+	ret->dmac = get64(frame) >> 16;
+	ret->smac = (uint64_t)get32(frame + 6) << 16 | get16(frame + 10);
+	if (get16(at) == VLAN_CUSTOMER || get16(at) == VLAN_SERVICE) {
 		if (end - at < 6)
 			return false;
-		ret->vlan_kind = be16(at) == VLAN_CUSTOMER ? 2 : 1;
-		ret->vlan = be16(at + 2);
+		ret->vlan_kind = get16(at) == VLAN_CUSTOMER ? 2 : 1;
+		ret->vlan = get16(at + 2);
 		at += 4;
 	}
-	ret->ethertype = be16(at);
+	ret->ethertype = get16(at);
 	at += 2;
 	if (ret->ethertype == IPV4)
 		return ipv4_read(at, end, ret);

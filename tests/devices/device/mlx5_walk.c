@@ -57,13 +57,13 @@ static struct entry entry_read(const uint8_t *bytes)
 		.is_match = bytes[0] == FORMAT_MATCH,
 		.own = (unsigned)bytes[0] << 8 | bytes[6],
 		.next = bytes[14],
-		.hit = (uint64_t)bytes[15] << 27 | bytes_be32(bytes + 0x10) >> 5,
-		.miss = (uint64_t)bytes[7] << 32 | (bytes_be32(bytes + 8) & ~0x3fu),
+		.hit = (uint64_t)bytes[15] << 27 | get32(bytes + 0x10) >> 5,
+		.miss = (uint64_t)bytes[7] << 32 | (get32(bytes + 8) & ~0x3fu),
 	};
 
 	if (!e.is_match) {
-		e.next |= (bytes_be32(bytes + 0x14) >> 15 & 1) << 8;
-		e.byte_mask = bytes_be32(bytes + 0x14) >> 16;
+		e.next |= (get32(bytes + 0x14) >> 15 & 1) << 8;
+		e.byte_mask = get32(bytes + 0x14) >> 16;
 	}
 	return e;
 }
@@ -93,14 +93,14 @@ static int is_hit(const struct entry *e, const struct mlx5_headers *h)
 static int act(const struct entry *e, struct lab_steered *ret)
 {
 	const uint8_t *actions = e->bytes + (e->is_match ? MATCH_ACTIONS_AT : ACTIONS_AT);
-	uint32_t counter = bytes_be32(e->bytes) & 0xffffff;
+	uint32_t counter = get32(e->bytes) & 0xffffff;
 
 	if (counter)
 		ret->counter = counter;
 	for (const uint8_t *at = actions; at < e->bytes + CONTROL; at += 4) {
 		if (*at == ACTION_TAG) {
 			ret->has_tag = true;
-			ret->tag = bytes_be32(at) & 0xffffff;
+			ret->tag = get32(at) & 0xffffff;
 		} else if (*at != ACTION_NOP) {
 			return EOPNOTSUPP;
 		}
