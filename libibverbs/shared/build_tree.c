@@ -5,8 +5,8 @@
  * A library that is part of a program has no such folder, because other users may be able to write
  * to the folder of a program.
  */
-#include <dlfcn.h>
 #include <limits.h>
+#include <link.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -17,13 +17,33 @@
 /* A file that the build writes and that is never installed: it marks a folder of a build. */
 #define BUILD_MARKER "libibverbs.d/.build-tree"
 
-/* Return whether the address belongs to the program, like its program header table. */
-static bool is_of_program(const Dl_info *info)
-{
-	Dl_info program;
+/* The library that contains an address. dladdr() would search all its symbols. */
+struct library {
+	uintptr_t address;
+	const char *name; /* of its file; NULL: the program contains the address */
+};
 
-	return !dladdr((const void *)getauxval(AT_PHDR), &program) ||
-	       program.dli_fbase == info->dli_fbase;
+static bool object_contains(const struct dl_phdr_info *info, uintptr_t address)
+{
+	for (int i = 0; i < info->dlpi_phnum; i++) {
+		const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+
+		if (part->p_type == PT_LOAD &&
+		    address - info->dlpi_addr - part->p_vaddr < part->p_memsz)
+			return true;
+	}
+	return false;
+}
+
+static int object_check(struct dl_phdr_info *info, size_t size, void *arg)
+{
+	bool is_program = (uintptr_t)info->dlpi_phdr == getauxval(AT_PHDR);
+	struct library *library = arg;
+
+	if (!object_contains(info, library->address))
+		return 0;
+	library->name = is_program ? NULL : info->dlpi_name;
+	return 1;
 }
 
 /*
@@ -45,15 +65,15 @@ static int relative_folder(const char *name, char folder[PATH_MAX])
 /* Get the absolute path of the folder of the library with @symbol. */
 static int library_folder(const void *symbol, char folder[PATH_MAX])
 {
-	Dl_info info;
+	struct library library = { .address = (uintptr_t)symbol };
 
-	if (!dladdr(symbol, &info) || !info.dli_fname || is_of_program(&info))
+	if (!dl_iterate_phdr(object_check, &library) || !library.name)
 		return -ENOENT;
-	if (info.dli_fname[0] != '/')
-		return relative_folder(info.dli_fname, folder);
-	if (strlen(info.dli_fname) >= PATH_MAX)
+	if (library.name[0] != '/')
+		return relative_folder(library.name, folder);
+	if (strlen(library.name) >= PATH_MAX)
 		return -ENAMETOOLONG;
-	strcpy(folder, info.dli_fname);
+	strcpy(folder, library.name);
 	*strrchr(folder, '/') = '\0';
 	return 0;
 }
