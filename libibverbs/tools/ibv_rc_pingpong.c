@@ -40,7 +40,7 @@ static int rc_post_send(struct pp *pp, unsigned int i, struct ibv_sge *sge)
 }
 
 static const struct pp_program program = {
-	.letters = "pdismrnlegoOPtcjN",
+	.letters = "pdismrnlegoOPtcjNU",
 	.defaults = {
 		.tcp_port = 18515,
 		.ib_port = 1,

@@ -45,6 +45,7 @@ struct pp_options {
 	unsigned int sl;
 	int gid_index; /* -1: none named */
 	bool events, odp, implicit_odp, prefetch, timestamps, check, dm, new_send;
+	bool unprotected; /* memory that a confidential guest shares with its host */
 };
 
 struct pp;
@@ -89,6 +90,7 @@ struct pp {
 	struct ibv_port_attr port;
 	struct ibv_comp_channel *channel;
 	struct ibv_pd *pd;
+	struct ibv_pd *parent_of; /* domain under @pd if that is a parent domain; or NULL */
 	struct ibv_dm *dm;
 	struct ibv_mr *mr;
 	struct ibv_cq *cq;
@@ -102,9 +104,10 @@ struct pp {
 	 * checked, and all slots are the same.
 	 */
 	char *buffer;
-	uint8_t *shadow;   /* a copy of a message in device memory */
-	uint8_t *message;  /* a correct message */
-	uint8_t *scrubbed; /* wrong data, see pp_data_scrub() */
+	struct ibv_buf *buf; /* handle of @buffer if the provider allocated it; or NULL */
+	uint8_t *shadow;     /* a copy of a message in device memory */
+	uint8_t *message;    /* a correct message */
+	uint8_t *scrubbed;   /* wrong data, see pp_data_scrub() */
 	size_t slot_size;
 	unsigned int slot_count, first_recv_slot;
 	unsigned int *free_slots, free_count; /* receive slots that are not posted */

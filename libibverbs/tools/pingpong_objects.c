@@ -132,6 +132,29 @@ static int features_check(struct pp *pp)
 
 /* ---- memory ---- */
 
+/* Allocate the domain. Only a parent domain can permit unprotected memory. */
+static int pd_alloc(struct pp *pp)
+{
+	struct ibv_parent_domain_init_attr attr = {
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC,
+	};
+
+	pp->pd = ibv_alloc_pd(pp->context);
+	if (!pp->pd)
+		return pp_fail(errno, "Couldn't allocate PD");
+	if (!pp->opt.unprotected)
+		return 0;
+	attr.pd = pp->parent_of = take_ptr(&pp->pd);
+	pp->pd = ibv_alloc_parent_domain(pp->context, &attr);
+	return pp->pd ? 0 : pp_fail(errno, "Couldn't allocate parent domain");
+}
+
+static void *buffer_get(struct pp *pp, size_t page, size_t length)
+{
+	return pp->opt.unprotected ? ibv_alloc_buf(pp->pd, length, &pp->buf)
+				   : aligned_alloc(page, length);
+}
+
 static int buffer_alloc(struct pp *pp)
 {
 	size_t page = sysconf(_SC_PAGESIZE), length;
@@ -142,7 +165,7 @@ static int buffer_alloc(struct pp *pp)
 	pp->first_recv_slot = pp->opt.check ? pp->opt.num_qp : 0;
 	if (__builtin_mul_overflow(pp->slot_size, pp->slot_count, &length))
 		return pp_fail(ENOMEM, "Couldn't allocate work buf.");
-	pp->buffer = aligned_alloc(page, length);
+	pp->buffer = buffer_get(pp, page, length);
 	pp->shadow = malloc(pp->opt.size);
 	pp->message = malloc(pp->opt.size);
 	pp->scrubbed = malloc(pp->opt.size);
@@ -190,8 +213,11 @@ static int buffer_register(struct pp *pp)
 		return dm_register(pp, length);
 	if (pp->opt.odp || pp->opt.implicit_odp)
 		access |= IBV_ACCESS_ON_DEMAND;
-	pp->mr = pp->opt.implicit_odp ? ibv_reg_mr(pp->pd, NULL, SIZE_MAX, access)
-				      : ibv_reg_mr(pp->pd, pp->buffer, length, access);
+	if (pp->buf)
+		pp->mr = ibv_reg_buf_mr(pp->pd, pp->buf, pp->buffer, length, access);
+	else
+		pp->mr = pp->opt.implicit_odp ? ibv_reg_mr(pp->pd, NULL, SIZE_MAX, access)
+					      : ibv_reg_mr(pp->pd, pp->buffer, length, access);
 	if (!pp->mr)
 		return pp_fail(errno, "Couldn't register MR");
 	if (pp->opt.prefetch)
@@ -206,12 +232,16 @@ static int cq_create(struct pp *pp)
 	struct ibv_cq_init_attr_ex attr = {
 		.cqe = pp->opt.rx_depth + pp->opt.num_qp,
 		.channel = pp->channel,
-		.wc_flags = IBV_WC_EX_WITH_COMPLETION_TIMESTAMP,
+		.wc_flags = pp->opt.timestamps ? IBV_WC_EX_WITH_COMPLETION_TIMESTAMP : 0,
+		.comp_mask = pp->opt.unprotected ? IBV_CQ_INIT_ATTR_MASK_PD : 0,
+		.parent_domain = pp->opt.unprotected ? pp->pd : NULL,
 	};
+	struct ibv_cq_ex *cq_ex;
 
-	if (pp->opt.timestamps) {
-		pp->cq_ex = ibv_create_cq_ex(pp->context, &attr);
-		pp->cq = pp->cq_ex ? ibv_cq_ex_to_cq(pp->cq_ex) : NULL;
+	if (pp->opt.timestamps || pp->opt.unprotected) {
+		cq_ex = ibv_create_cq_ex(pp->context, &attr);
+		pp->cq = cq_ex ? ibv_cq_ex_to_cq(cq_ex) : NULL;
+		pp->cq_ex = pp->opt.timestamps ? cq_ex : NULL;
 	} else {
 		pp->cq = ibv_create_cq(pp->context, attr.cqe, NULL, pp->channel, 0);
 	}
@@ -329,15 +359,13 @@ int pp_open(struct pp *pp)
 	if (!r)
 		r = port_look(pp);
 	if (!r)
+		r = pd_alloc(pp);
+	if (!r)
 		r = buffer_alloc(pp);
 	if (!r)
 		r = features_check(pp);
-	if (r)
-		return r;
-	pp->pd = ibv_alloc_pd(pp->context);
-	if (!pp->pd)
-		return pp_fail(errno, "Couldn't allocate PD");
-	r = buffer_register(pp);
+	if (!r)
+		r = buffer_register(pp);
 	return r ? r : queues_create(pp);
 }
 
@@ -461,15 +489,20 @@ int pp_close(struct pp *pp)
 		closed(&r, ibv_dereg_mr(pp->mr), "deregister MR");
 	if (pp->dm)
 		closed(&r, ibv_free_dm(pp->dm), "free DM");
+	if (pp->buf)
+		ibv_free_buf(pp->buf);
+	else
+		free(pp->buffer);
 	if (pp->pd)
 		closed(&r, ibv_dealloc_pd(pp->pd), "deallocate PD");
+	if (pp->parent_of)
+		closed(&r, ibv_dealloc_pd(pp->parent_of), "deallocate PD");
 	if (pp->channel)
 		closed(&r, ibv_destroy_comp_channel(pp->channel), "destroy completion channel");
 	if (pp->context && ibv_close_device(pp->context))
 		closed(&r, errno, "release context");
 	if (pp->tcp > 0)
 		close(pp->tcp);
-	free(pp->buffer);
 	free(pp->shadow);
 	free(pp->message);
 	free(pp->scrubbed);

@@ -39,6 +39,8 @@ static const struct {
 	{ 'c', "chk", NULL, "validate received buffer, on both sides", AT(check) },
 	{ 'j', "dm", NULL, "use device memory", AT(dm) },
 	{ 'N', "new_send", NULL, "use new post send WR API", AT(new_send) },
+	{ 'U', "allow-cc-unprotected", NULL,
+	  "use memory that a confidential guest shares with its host", AT(unprotected) },
 	{ 'C', "clients", "n", "number of clients (on server only)", AT(num_qp), 1, PP_QP_MAX - 1,
 	  true, 'c' },
 	{ 'T', "num_tests", "n", "number of tests per client", AT(iters), 1, INT_MAX, true, 'n' },
@@ -167,6 +169,8 @@ static const char *options_clash(const struct pp_program *program, const struct 
 
 	if (options->dm && odp)
 		return "DM memory region can't be on demand";
+	if (options->unprotected && (options->dm || odp))
+		return "unprotected memory can't be device memory or on demand";
 	if (options->prefetch && !odp)
 		return "prefetch is valid only with on-demand memory region";
 	if (!program->many_qps)
