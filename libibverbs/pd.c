@@ -218,6 +218,24 @@ static int parent_check(struct ibv_context *ctx, const struct ibv_parent_domain_
 	return 0;
 }
 
+/*
+ * In a confidential guest such a device reaches only memory that the guest shares with its host. No
+ * provider of this library allocates queues there.
+ */
+static int parent_check_guest(struct ibv_context *ctx,
+			      const struct ibv_parent_domain_init_attr *attr)
+{
+	const struct ibv_device_attr_ex *device;
+
+	if (!(attr->comp_mask & IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC) ||
+	    verbs_device_attr(ctx, &device) < 0 ||
+	    !(device->device_cap_flags_ex & IBV_DEVICE_CC_DMA_BOUNCE))
+		return 0;
+	verbs_err(ctx, "ibv_alloc_parent_domain: IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_"
+		       "ALLOC: this library has no memory that the device reaches in this guest");
+	return -EOPNOTSUPP;
+}
+
 static void parent_fill(struct verbs_pd *parent, const struct ibv_parent_domain_init_attr *attr)
 {
 	parent->pd.handle = attr->pd->handle;
@@ -241,6 +259,8 @@ static int parent_alloc(struct ibv_context *ctx, const struct ibv_parent_domain_
 	if (!ops->alloc_parent_domain)
 		return verbs_unsupported(ctx, "ibv_alloc_parent_domain");
 	r = parent_check(ctx, attr);
+	if (!r)
+		r = parent_check_guest(ctx, attr);
 	if (r < 0)
 		return r;
 	parent = pd_new(ctx);

@@ -143,6 +143,21 @@ static void parent_refused(struct ibv_context *ctx, struct ibv_parent_domain_ini
 	assert_logged(words);
 }
 
+/* A device of a confidential guest that reaches only memory of the guest's host. */
+static void test_parent_unprotected(void **state)
+{
+	struct ibv_parent_domain_init_attr attr = {
+		.pd = fake_pd(*state),
+		.comp_mask = IBV_PARENT_DOMAIN_INIT_ATTR_ALLOW_CC_UNPROTECTED_ALLOC,
+	};
+
+	fake_of(*state)->attr.device_cap_flags_ex = IBV_DEVICE_CC_DMA_BOUNCE;
+	parent_refused(*state, attr, EOPNOTSUPP, "no memory that the device reaches");
+	attr.comp_mask = 0;
+	assert_int_equal(ibv_dealloc_pd(ibv_alloc_parent_domain(*state, &attr)), 0);
+	assert_int_equal(ibv_dealloc_pd(attr.pd), 0);
+}
+
 static void test_parent_mistakes(void **state)
 {
 	struct ibv_pd *pd = fake_pd(*state), *parent = parent_of(pd);
@@ -304,6 +319,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		pd_test(test_td),
 		pd_test(test_parent),
+		pd_test(test_parent_unprotected),
 		pd_test(test_parent_mistakes),
 		pd_test(test_parent_of_cq),
 		pd_test(test_parent_of_queues),
