@@ -218,6 +218,12 @@ static bool pass(void)
 	return any;
 }
 
+static void start(void)
+{
+	hca_capabilities_reset();
+	keep_registers();
+}
+
 int main(int argc, char **argv)
 {
 	static const struct play_device played = {
@@ -227,7 +233,7 @@ int main(int argc, char **argv)
 			      .bars = { HCA_BAR },
 			      .msix_at = MSIX_TABLE,
 			      .msix_vectors = HCA_VECTORS },
-		.start = hca_capabilities_reset,
+		.start = start,
 		.pass = pass,
 	};
 

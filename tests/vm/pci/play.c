@@ -223,7 +223,7 @@ static void describe(uint8_t *c, uint8_t *w)
 	put_16(w + CAP_EXPRESS + PCI_EXP_DEVCTL, 0xffff);
 }
 
-static void plug_in(const struct play_identity *identity)
+static void make_function(const struct play_identity *identity)
 {
 	static struct playpci_add add;
 
@@ -251,8 +251,10 @@ void play_run(const struct play_device *played, int argc, char **argv)
 	if (at < argc)
 		play_fault_open(argv[at], played);
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	plug_in(&played->identity);
+	make_function(&played->identity);
 	played->start();
+	if (ioctl(bus, PLAYPCI_PLUG))
+		play_die("the function is not plugged in");
 	for (;;) {
 		if (played->pass()) {
 			idle = 0;

@@ -37,7 +37,7 @@ extern bool play_verbose;
 
 struct play_device {
 	struct play_identity identity;
-	void (*start)(void); /* called when the function is plugged in */
+	void (*start)(void); /* before the kernel finds the function */
 	bool (*pass)(void);  /* return whether there was work */
 	/* Return a status for a command that fails by chance, or 0 if a driver cannot go on without
 	 * that command. */

@@ -28,6 +28,7 @@ enum {
 
 struct function {
 	unsigned int slot;
+	bool plugged;
 	u8 *config, *writable; /* a page each */
 	struct work_struct plug, unplug;
 };
@@ -215,6 +216,14 @@ static int play_add(struct file *file, struct playpci_add *add)
 	add->config_at = virt_to_phys(f->config);
 	add->slot = f->slot;
 	publish(f, f);
+	return 0;
+}
+
+static int play_plug(struct function *f)
+{
+	if (!f || f->plugged)
+		return -EINVAL;
+	f->plugged = true;
 	queue_work(queue, &f->plug);
 	return 0;
 }
@@ -235,6 +244,8 @@ static long play_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 			r = -EFAULT;
 		kfree(add);
 		return r;
+	case PLAYPCI_PLUG:
+		return play_plug(file->private_data);
 	case PLAYPCI_INTERRUPT:
 		if (copy_from_user(&irq, (void __user *)arg, sizeof(irq)))
 			return -EFAULT;

@@ -10,9 +10,11 @@
 #define PLAYPCI_BARS   6
 
 /*
- * Plug a function in. `config` is its configuration space. `writable` has a 1 for each bit that the
- * kernel may change: the size of a BAR follows from it. The kernel finds the device later, after
- * the call has returned, because the driver's probe function needs the process that plays.
+ * Make a function, whose BARs are zeroes. `config` is its configuration space. `writable` has a 1
+ * for each bit that the kernel may change: the size of a BAR follows from it. PLAYPCI_PLUG plugs
+ * the function in, after the process has set the registers that a driver reads at once. The kernel
+ * finds the device after that call has returned, because the driver's probe function needs the
+ * process that plays.
  */
 struct playpci_add {
 	__u8 config[PLAYPCI_CONFIG], writable[PLAYPCI_CONFIG];
@@ -30,5 +32,6 @@ struct playpci_interrupt {
 
 #define PLAYPCI_ADD	  _IOWR('P', 1, struct playpci_add)
 #define PLAYPCI_INTERRUPT _IOW('P', 2, struct playpci_interrupt)
+#define PLAYPCI_PLUG	  _IO('P', 3)
 
 #endif
