@@ -39,7 +39,7 @@ wait_device()
     for ((n = 1; n <= 1200; n++)); do
         [ ! -e "/sys/class/infiniband/$RT_DEVICE/ports/1/state" ] || return 0
         sleep 0.1
-        [ $((n % 100)) != 0 ] || bind_all
+        [ $((n % 50)) != 0 ] || bind_all
     done
     fail "there is no $RT_DEVICE after two minutes"
 }
@@ -52,6 +52,18 @@ wait_gone()
         sleep 0.1
     done
     fail "$RT_DEVICE is still there after four minutes"
+}
+
+# Wait until the kernel has removed the function, and plug a new one in.
+plug_in()
+{
+    until ! ls /sys/bus/pci/devices/1d1d:* >/dev/null 2>&1; do
+        sleep 0.1
+    done
+    "$BUILD/tests/vm/play_$device" "/run/play_$device" >>"/run/play_$device.log" 2>&1 &
+    plays=$!
+    echo $plays >"/run/play_$device.pid"
+    wait_device
 }
 
 # The address of the function on the played bus.

@@ -6,11 +6,6 @@
 . "$SUITE/played.sh"
 kill -9 "$plays"
 wait_gone
-until ! ls /sys/bus/pci/devices/1d1d:* >/dev/null 2>&1; do
-    sleep 0.1
-done
-"$BUILD/tests/vm/play_efa" /run/play_efa >/run/play_efa.log 2>&1 &
-echo $! >/run/play_efa.pid
-wait_device
+plug_in
 pingpong ours srd 40 1000
 exit $failed
