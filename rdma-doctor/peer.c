@@ -87,6 +87,11 @@ void peer_check(struct doctor *d, struct finding *f)
 			    d->peer_host);
 	else if (p->step == PEER_OPEN)
 		finding_fix(f, "rdma-doctor without --peer tells what this host lacks");
+	else if (p->error == -ETIMEDOUT || p->error == -EFAULT)
+		finding_fix(f,
+			    "see the load of the processors (top) and the kernel log (dmesg) of "
+			    "this host and of %s",
+			    d->peer_host);
 	else if (p->error == -ECONNREFUSED)
 		finding_fix(f,
 			    "run rdma-doctor on %s, as the user of --serve and with its limits: it "

@@ -17,6 +17,8 @@ enum {
 	TRY_COUNT = 8,
 	PACED_COUNT = 25,
 	PACED_FLOWS = 40,
+	PACED_SECONDS = 15, /* for each way, because a lost datagram costs time */
+	LOST_MANY = 20,	    /* enough for a finding */
 	SMALL_BYTES = 64,
 };
 
@@ -184,6 +186,22 @@ static int datagrams(struct peer_side *side, struct peer *p, enum peer_way way, 
 	return 0;
 }
 
+/* Send small datagrams without a load. End early if many were lost, or if the time is over. */
+static int paced_try(struct peer_side *side, struct peer *p, enum peer_way way)
+{
+	const uint64_t end = clock_now() + PACED_SECONDS * CLOCK_SECOND;
+	struct peer_count *sum = &p->paced[way];
+	struct peer_report report;
+	int r = 0;
+
+	for (unsigned int i = 0; i < PACED_FLOWS && !r; i++) {
+		if (sum->sent - sum->arrived >= LOST_MANY || (i && clock_now() > end))
+			break;
+		r = datagrams(side, p, way, PACED_COUNT, SMALL_BYTES, 0, sum, &report);
+	}
+	return r;
+}
+
 static int path_try(struct peer_side *side, struct peer *p, enum peer_way way)
 {
 	struct peer_report report;
@@ -201,9 +219,7 @@ static int path_try(struct peer_side *side, struct peer *p, enum peer_way way)
 		p->class_seen[way][i] =
 			!r && report.arrived && report.has_header ? (int)report.traffic_class : -1;
 	}
-	for (unsigned int i = 0; i < PACED_FLOWS && !r; i++)
-		r = datagrams(side, p, way, PACED_COUNT, SMALL_BYTES, 0, &p->paced[way], &report);
-	return r;
+	return r ?: paced_try(side, p, way);
 }
 
 static void difference(struct peer_report *after, const struct peer_report *before)
@@ -295,7 +311,7 @@ void system_peer(const struct doctor *d, const char *host, struct peer *ret_peer
 	int signal, r = child_run(client_job, &job, &p, sizeof(p), &signal);
 
 	if (r < 0) {
-		p = (struct peer){};
+		p = (struct peer){ .step = PEER_GREET };
 		peer_failed(&p, r,
 			    r == -ETIMEDOUT ? "the transfer took more than a minute"
 					    : "the process of the transfer crashed");

@@ -642,6 +642,19 @@ def case_page(options):
     assert rows == ["rung", *real], rows
 
 
+def case_broken(options):
+    """Each rung has a state that breaks it, in this file, in that of --peer or in the unit tests."""
+    rungs = {rung["rung"]: rung["exit_code"] for rung in report(options)["rungs"]}
+    codes = {row[3] for row in FAULTS} | {row[2] for row in SPEED}
+    broken = {row[1] for row in (*TRANSFER_FAULTS, *WATCHED)} | {name for name, code in rungs.items() if code in codes}
+    here = Path(__file__).resolve().parent
+    broken |= set(re.findall(r'^    \("[^"]+", "(?:in|out) [^"]+", "(\w+)",', (here / "test_peer.py").read_text(), re.M))
+    broken |= set(re.findall(r'found\["first_failure"\] == "(\w+)"', (here / "test_peer.py").read_text()))
+    for source in (here.parent / "unit" / "doctor").glob("*.c"):
+        broken |= set(re.findall(r'expect_failure\(\s*"(\w+)"', source.read_text()))
+    assert set(rungs) <= broken, f"no test breaks {sorted(set(rungs) - broken)}"
+
+
 def check_copy(options, name, changes, arguments, code, cause, fix):
     with tempfile.TemporaryDirectory() as folder:
         make_copy(options, Path(folder), changes)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* PFC, pause, ECN and priorities: the kernel's answer, and the rungs "dcb" and "pfc". */
+/* PFC, pause, ECN and priorities: the kernel's answer, and the rungs "dcb" and "pfc". And rungs of
+ * --peer that are hard to break between two hosts. */
 #include <linux/dcbnl.h>
 #include <linux/rtnetlink.h>
 #include <netlink/attr.h>
@@ -215,6 +216,31 @@ static void test_pfc_unseen(void **state)
 	expect_state("pfc", FINDING_UNNEEDED, "did not come this far");
 }
 
+/* --- other rungs of --peer --- */
+
+static void test_peer_ended(void **state)
+{
+	peer_begin();
+	world.peer = (struct peer){ .step = PEER_GREET, .error = -ETIMEDOUT, .text = "too slow" };
+	expect_failure("peer", 36, "node7: too slow", "this host and of node7");
+	assert_int_equal(world_finding("pair")->state, FINDING_UNNEEDED);
+	assert_int_equal(world_finding("ecn")->state, FINDING_UNNEEDED);
+	world.peer.error = -ECONNREFUSED;
+	expect_failure("peer", 36, "too slow", "as the user of --serve");
+}
+
+static void test_pair(void **state)
+{
+	peer_begin();
+	world.peer.there.roce = IBV_GID_TYPE_ROCE_V1;
+	expect_failure("pair", 37, "they cannot be connected", "GIDs of one type");
+	world.peer.there.roce = IBV_GID_TYPE_ROCE_V2;
+	world.peer.there.mtu = IBV_MTU_4096;
+	expect_state("pair", FINDING_NOTE, "MTU 4096): the smaller MTU is used");
+	world.doctor.strict = true;
+	expect_failure("pair", 37, "the smaller MTU is used", "mtu 4200");
+}
+
 #define WORLD_TEST(test) cmocka_unit_test_setup_teardown(test, world_setup, world_teardown)
 
 int main(void)
@@ -224,6 +250,7 @@ int main(void)
 		WORLD_TEST(test_dcb_well),     WORLD_TEST(test_dcb_unseen),
 		WORLD_TEST(test_dcb_wrong),    WORLD_TEST(test_dcb_ecn),
 		WORLD_TEST(test_pfc),	       WORLD_TEST(test_pfc_unseen),
+		WORLD_TEST(test_peer_ended),   WORLD_TEST(test_pair),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
