@@ -11,8 +11,8 @@
 #include "librdmacm/rsocket/private.h"
 
 /*
- * The RDMA socket of each descriptor, and the number of descriptors of each RDMA socket. A socket's
- * own number stays taken until the last of its duplicates is closed.
+ * The RDMA socket of each descriptor, and the number of descriptors of each RDMA socket. If the
+ * program closes a socket's own number and has duplicates, the socket moves to another number.
  */
 #define BLOCK_BITS 10
 #define BLOCK_SIZE (1 << BLOCK_BITS)
@@ -284,6 +284,41 @@ static int socket_release(int fd, int rs)
 	return left;
 }
 
+/* Let the socket @to take over what belongs to the number @from, with the lock of the relays held.
+ */
+static void number_inherit(int from, int to)
+{
+	struct place *old = place_find(from), *new = place_make(to);
+
+	if (!new)
+		return;
+	for (int fd = -1; (fd = fd_next(fd + 1, from)) >= 0;)
+		fd_set_kind(fd, to);
+	atomic_store(&new->count, atomic_exchange(&old->count, 0));
+	atomic_store(&new->holders, atomic_exchange(&old->holders, 0));
+	atomic_store(&new->bound, atomic_load(&old->bound));
+	atomic_store(&new->spent, atomic_load(&old->spent));
+	relay_renumber(from, to);
+}
+
+/*
+ * Free the number of the socket for the program, which has closed it, and has duplicates. Return:
+ * false: the number stays taken.
+ */
+static bool number_free(int rs)
+{
+	int to = -1, error = errno;
+
+	relay_lock();
+	if (fd_socket(rs) == FD_NONE && is_needed(rs) && !relay_has_listener(rs))
+		to = RS(rs_move(rs, false));
+	if (to >= 0)
+		number_inherit(rs, to);
+	relay_unlock();
+	errno = error;
+	return to >= 0;
+}
+
 EXPORT int close(int fd)
 {
 	int rs = fd_socket(fd), left;
@@ -305,9 +340,11 @@ EXPORT int close(int fd)
 	left = socket_release(fd, rs);
 	if (left < 0)
 		return close(fd);
+	if (left)
+		return fd != rs || number_free(rs) ? real()->close(fd) : 0;
 	if (fd != rs)
 		real()->close(fd);
-	return left ? 0 : RS(rclose(rs));
+	return RS(rclose(rs));
 }
 
 /* Return the first number from @fd to @last that is an RDMA socket or needed by one, or -1. */
@@ -401,6 +438,8 @@ static void number_vacate(int fd, int rs)
 
 	if (left == 0)
 		RS(fd == rs ? rdetach(rs) : rclose(rs));
+	else if (left > 0 && fd == rs)
+		number_free(rs);
 	else if (rs >= 0 && left < 0)
 		number_vacate(fd, fd_socket(fd));
 	else if (rs == FD_POLLER)
@@ -411,32 +450,34 @@ static void number_vacate(int fd, int rs)
 		fd_forget(fd, rs);
 }
 
-/* Return whether duplicates or children need that number, the RDMA socket's own. */
-static bool is_shared(int fd)
+/*
+ * Take the number for another file. Return: false: a relay needs it. Then nothing has changed.
+ */
+static bool number_take(int fd)
 {
-	struct place *place = place_find(fd);
+	int rs = fd_socket(fd);
 
-	return place && (atomic_load(&place->count) > 1 || atomic_load(&place->holders) > 0);
+	if (rs != FD_NONE)
+		number_vacate(fd, rs);
+	if (!is_needed(fd))
+		return true;
+	log_err("dup2: descriptor %d is a listener over RDMA that children use", fd);
+	if (rs == fd)
+		fd_set_socket(fd, rs);
+	errno = EBUSY;
+	return false;
 }
 
 static int dup_onto(int fd, int copy, int flags)
 {
-	int old = fd_socket(copy), rs;
+	int rs;
 
 	if (flags & ~O_CLOEXEC) {
 		errno = EINVAL;
 		return -1;
 	}
-	if (real()->fcntl(fd, F_GETFD, NULL) < 0)
+	if (real()->fcntl(fd, F_GETFD, NULL) < 0 || !number_take(copy))
 		return -1;
-	if (old == copy ? is_shared(copy) : is_needed(copy)) {
-		log_err("dup2: descriptor %d is an RDMA socket with duplicates, which needs it",
-			copy);
-		errno = EBUSY;
-		return -1;
-	}
-	if (old != FD_NONE)
-		number_vacate(copy, old);
 	rs = copy_begin(fd);
 	return copy_end(fd, real()->dup3(fd, copy, flags), rs);
 }

@@ -63,8 +63,7 @@ int relay_thread(void *(*function)(void *), void *arg)
 
 void relay_names_get(int rs, struct relay_names *ret)
 {
-	*ret = (struct relay_names){ .own_size = sizeof(ret->own),
-				     .peer_size = sizeof(ret->peer) };
+	*ret = (struct relay_names){ .own_size = sizeof(ret->own), .peer_size = sizeof(ret->peer) };
 	if (RS(rgetsockname(rs, (struct sockaddr *)&ret->own, &ret->own_size)) < 0)
 		ret->own_size = 0;
 	if (RS(rgetpeername(rs, (struct sockaddr *)&ret->peer, &ret->peer_size)) < 0)
@@ -93,6 +92,11 @@ struct relay *relay_of_listener(int rs, bool ending)
 	return NULL;
 }
 
+bool relay_has_listener(int rs)
+{
+	return relay_of_listener(rs, true);
+}
+
 void relay_remove(struct relay *r)
 {
 	LIST_REMOVE(r, of_list);
@@ -107,8 +111,9 @@ bool child_has(const struct child *c, int rs)
 	return false;
 }
 
-void children_renumber(int rs, int to)
+static unsigned int held_renumber(int rs, int to)
 {
+	unsigned int count = 0;
 	struct child *c;
 
 	LIST_FOREACH(c, &relays.children, of_list) {
@@ -116,10 +121,21 @@ void children_renumber(int rs, int to)
 			if (c->held[i].rs != rs)
 				continue;
 			c->held[i].rs = to;
-			if (to < 0)
-				fd_unhold(rs);
+			count++;
 		}
 	}
+	return count;
+}
+
+void relay_renumber(int rs, int to)
+{
+	held_renumber(rs, to);
+}
+
+void children_forget(int rs)
+{
+	for (unsigned int count = held_renumber(rs, -1); count; count--)
+		fd_unhold(rs);
 }
 
 static struct held *held_find(const struct child *c, int name)
@@ -267,7 +283,8 @@ static int socket_of_name(int door, int name)
 	return rs;
 }
 
-/* Serve a request, with the lock held. @fd: came with it. Return: the RDMA socket to close, or -1. */
+/* Serve a request, with the lock held. @fd: came with it. Return: the RDMA socket to close, or -1.
+ */
 static int door_serve(struct child *c, const struct door_request *request,
 		      const struct claimed *claimed, int *fd)
 {
@@ -392,8 +409,7 @@ static void fork_prepare(void)
 	held = sockets_list(&count);
 	if (!count) {
 		door_pair[1] = heir_door_for_child();
-	} else if (relay_pair(SOCK_SEQPACKET, door_pair) &&
-		   !child_add(door_pair[0], held, count)) {
+	} else if (relay_pair(SOCK_SEQPACKET, door_pair) && !child_add(door_pair[0], held, count)) {
 		real()->close(door_pair[0]);
 		real()->close(door_pair[1]);
 		door_pair[0] = door_pair[1] = -1;

@@ -189,13 +189,13 @@ static ssize_t vector_move(int fd, const struct iovec *iov, int count, off64_t o
 EXPORT ssize_t preadv2(int fd, const struct iovec *iov, int count, off_t offset, int flags)
 {
 	return fd_use(fd) >= 0 ? vector_move(fd, iov, count, offset, flags, true)
-				: real()->preadv2(fd, iov, count, offset, flags);
+			       : real()->preadv2(fd, iov, count, offset, flags);
 }
 
 EXPORT ssize_t preadv64v2(int fd, const struct iovec *iov, int count, off64_t offset, int flags)
 {
 	return fd_use(fd) >= 0 ? vector_move(fd, iov, count, offset, flags, true)
-				: real()->preadv64v2(fd, iov, count, offset, flags);
+			       : real()->preadv64v2(fd, iov, count, offset, flags);
 }
 
 EXPORT ssize_t pwritev2(int fd, const struct iovec *iov, int count, off_t offset, int flags)

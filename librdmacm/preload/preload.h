@@ -277,6 +277,11 @@ void relay_unlock(void);
 /* Wait while a child claims a socket. Return whether @rs is not the RDMA socket of @fd any more. */
 bool relay_has_moved(int fd, int rs);
 
+/* The RDMA socket has another number, with the lock held. No relay has it. */
+void relay_renumber(int rs, int to);
+/* Return whether a relay has the listener, with the lock held. */
+bool relay_has_listener(int rs);
+
 /* relay.c: options of a connection that this process relays. @relay: 0: another process does. */
 int relay_option_set(int relay, int level, int name, const void *value, socklen_t size);
 int relay_option_get(int relay, int level, int name, void *value, socklen_t *size);
@@ -332,26 +337,26 @@ static inline bool call_has_missed(int fd, int rs)
  * Make a call for @fd: @ours if @rs, which the macro declares, is its RDMA socket, or @others. If a
  * child claims the socket meanwhile, the call fails with EBADF, and the macro makes it again.
  */
-#define FD_CALL(fd, rs, ours, others)                                                         \
-	({                                                                                    \
-		int rs;                                                                       \
-		__typeof__(others) result_of_call_;                                           \
-		do {                                                                          \
-			rs = fd_use(fd);                                                      \
-			result_of_call_ = rs >= 0 ? (ours) : (others);                        \
-		} while (unlikely(result_of_call_ < 0) && call_has_missed(fd, rs));           \
-		result_of_call_;                                                              \
+#define FD_CALL(fd, rs, ours, others)                                               \
+	({                                                                          \
+		int rs;                                                             \
+		__typeof__(others) result_of_call_;                                 \
+		do {                                                                \
+			rs = fd_use(fd);                                            \
+			result_of_call_ = rs >= 0 ? (ours) : (others);              \
+		} while (unlikely(result_of_call_ < 0) && call_has_missed(fd, rs)); \
+		result_of_call_;                                                    \
 	})
 
 /* The same for one call that looks at @rs itself, and does not use the connection. */
-#define FD_ASK(fd, rs, call)                                                                  \
-	({                                                                                    \
-		int rs, result_of_call_;                                                      \
-		do {                                                                          \
-			rs = fd_know(fd);                                                     \
-			result_of_call_ = (call);                                             \
-		} while (unlikely(result_of_call_ < 0) && call_has_missed(fd, rs));           \
-		result_of_call_;                                                              \
+#define FD_ASK(fd, rs, call)                                                        \
+	({                                                                          \
+		int rs, result_of_call_;                                            \
+		do {                                                                \
+			rs = fd_know(fd);                                           \
+			result_of_call_ = (call);                                   \
+		} while (unlikely(result_of_call_ < 0) && call_has_missed(fd, rs)); \
+		result_of_call_;                                                    \
 	})
 
 /*

@@ -158,7 +158,7 @@ static void *connection_run(void *arg)
 	if (r->other >= 0)
 		real()->close(r->other);
 	if (begins)
-		children_renumber(r->rs, -1);
+		children_forget(r->rs);
 	relay_unlock();
 	if (begins)
 		rclose(r->rs);
@@ -243,7 +243,7 @@ int connection_share(int rs, const struct claimed *claimed)
 	if (!r)
 		return -1;
 	entries = socket_entries_take(rs);
-	moved = rs_move(rs);
+	moved = rs_move(rs, true);
 	if (moved < 0) {
 		log_err("rspreload: an RDMA socket for a child: %s", strerror(errno));
 		free(entries.list);
@@ -255,7 +255,7 @@ int connection_share(int rs, const struct claimed *claimed)
 	r->rs = moved;
 	r->other = other;
 	fd_hand_over(rs, moved, other, name_give, &of);
-	children_renumber(rs, moved);
+	relay_renumber(rs, moved);
 	socket_entries_give(&entries);
 	return other;
 }

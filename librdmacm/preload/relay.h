@@ -76,8 +76,8 @@ struct relay *relay_of_listener(int rs, bool ending);
 void relay_remove(struct relay *r);
 /* Return whether the child may claim the RDMA socket, or has claimed the listener. */
 bool child_has(const struct child *c, int rs);
-/* The connection has ended or has another number now. @to: -1: it has ended. */
-void children_renumber(int rs, int to);
+/* The connection has ended. */
+void children_forget(int rs);
 
 /*
  * relay.c: relay a connection, which leaves its number to the Unix domain socket. Return: the end

@@ -62,10 +62,10 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 }
 
 /* As FD_CALL(). The kernel sends if the socket is a UDP socket now. */
-#define FD_SEND(fd, rs, flags, ours, others)                                        \
-	({                                                                          \
+#define FD_SEND(fd, rs, flags, ours, others)                                           \
+	({                                                                             \
 		ssize_t sent_ = FD_CALL(fd, rs, send_settle(rs, ours, flags), others); \
-		sent_ < 0 && socket_is_udp_now(fd) ? (others) : sent_;              \
+		sent_ < 0 && socket_is_udp_now(fd) ? (others) : sent_;                 \
 	})
 
 EXPORT ssize_t write(int fd, const void *buf, size_t size)

@@ -36,31 +36,33 @@ static void sleepers_end(struct rs_socket *s)
 }
 
 /* Let sleep again. Those who wait for the socket see that it has moved. */
-static void sleepers_let(struct rs_socket *s, bool moved)
+static void sleepers_let(struct rs_socket *s, bool exclusive)
 {
 	s->moving = false;
-	s->moved |= moved;
+	s->moved |= exclusive;
 	rs_rouse(s);
+	if (s->state == RS_LISTENING)
+		rs_service_pause(s, s->paused);
 	/* The service may have looked for the old number. */
 	if (s->keep_alive || s->stalled || rs_end_is_due(s))
 		rs_service_keep(s);
 }
 
-static int socket_move(struct rs_socket *s, int number)
+static int socket_move(struct rs_socket *s, int number, bool exclusive)
 {
 	int r;
 
 	pthread_mutex_lock(&s->lock);
 	sleepers_end(s);
 	r = rs_table_move(&s->file, number);
-	sleepers_let(s, r == 0);
+	sleepers_let(s, r == 0 && exclusive);
 	pthread_mutex_unlock(&s->lock);
-	if (r == 0)
+	if (r == 0 && exclusive)
 		rs_watch_end_all(s);
 	return r < 0 ? r : number;
 }
 
-RS_EXPORT int rs_move(int fd)
+RS_EXPORT int rs_move(int fd, bool exclusive)
 {
 	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
@@ -69,8 +71,10 @@ RS_EXPORT int rs_move(int fd)
 	if (!s)
 		return rs_ret(-EBADF);
 	number = number_copy(fd);
-	r = number < 0 ? number : socket_move(s, number);
+	r = number < 0 ? number : socket_move(s, number, exclusive);
 	rs_socket_put(s);
+	if (r >= 0 && !exclusive)
+		rs_entry_closed(number, fd);
 	if (r < 0 && number >= 0)
 		close(number);
 	return rs_ret(r);

@@ -59,14 +59,15 @@ bool rs_send_is_signalled(int fd);
 /* ---- move.c ---- */
 
 /*
- * Give the socket another number, above the program's numbers. The socket leaves all epolls. The
- * old number stays open and is no socket over RDMA any more. Calls of other threads by the old
- * number fail with EBADF, or poll POLLNVAL. A send that waits for room ends as if the socket had
- * not moved. Return: the new number, or -1 with errno.
+ * Give the socket another number, above the program's numbers. The old number stays open and is no
+ * socket over RDMA any more. Calls of other threads that begin by the old number fail with EBADF,
+ * or poll POLLNVAL. Calls that wait go on. Return: the new number, or -1 with errno.
+ * @exclusive: only the caller receives from now on. A receive that waits fails with EBADF, too, and
+ * the socket leaves all epolls. Otherwise its entry @fd leaves them.
  */
-int rs_move(int fd);
+int rs_move(int fd, bool exclusive);
 
-/* A flag of rrecv(): the caller got the number from rs_move(). Others get EBADF. */
+/* A flag of rrecv(): the caller made rs_move() exclusive. Others get EBADF. */
 #define RS_MSG_MOVED 0x00800000
 /* An event for rppoll(): the number is that of a socket over RDMA, or the result is POLLNVAL. */
 #define RS_POLL_SOCKET 0x0800

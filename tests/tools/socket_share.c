@@ -436,6 +436,67 @@ static void case_share_without_descriptors(void)
 	ends_close(&e);
 }
 
+/* The first number of a socket belongs to the program again, although a duplicate lives. */
+static void case_share_number(void)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u64 = 7 };
+	struct ends e = ends_open();
+	int epoll = epoll_create1(0), copy = dup(e.b), listener = dup(e.listener), file, more;
+	pthread_t thread;
+	void *right;
+
+	CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, copy, &event) == 0);
+	waiting_fd = copy;
+	CHECK(pthread_create(&thread, NULL, by_recv, NULL) == 0);
+	usleep(20000);
+	CHECK(close(e.b) == 0);
+	CHECK_ERRNO(close(e.b), EBADF);
+	file = open("/dev/null", O_RDWR);
+	CHECK(file == e.b && write(file, "x", 1) == 1);
+	CHECK(send(e.a, "abc", 3, 0) == 3);
+	CHECK(pthread_join(thread, &right) == 0 && right);
+	CHECK(epoll_wait(epoll, &event, 1, PATIENCE_MS) == 1 && event.data.u64 == 7);
+	CHECK(expect(copy, "bc") && send(copy, "y", 1, 0) == 1 && expect(e.a, "y"));
+	more = dup(copy);
+	CHECK(dup2(file, copy) == copy && write(copy, "x", 1) == 1);
+	CHECK(send(more, "z", 1, 0) == 1 && expect(e.a, "z"));
+	CHECK(dup2(file, e.listener) == e.listener);
+	close(e.a);
+	CHECK(is_at_end(more));
+	e.a = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(connect(e.a, (struct sockaddr *)&e.address, sizeof(e.address)) == 0);
+	e.b = accept(listener, NULL, NULL);
+	CHECK(send(e.a, "new", 3, 0) == 3 && expect(e.b, "new"));
+	close(more);
+	close(copy);
+	close(listener);
+	close(epoll);
+	ends_close(&e);
+}
+
+/* A server closes a connection before its child uses it. */
+static void case_share_closed(void)
+{
+	struct ends e = ends_open();
+	struct steps s = steps_open();
+	int file;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		step_await(s.down);
+		CHECK(expect(e.b, "abc") && send(e.b, "xyz", 3, 0) == 3);
+		_exit(case_failed);
+	}
+	CHECK(close(e.b) == 0);
+	file = open("/dev/null", O_RDWR);
+	CHECK(file == e.b);
+	step_tell(s.down);
+	CHECK(send(e.a, "abc", 3, 0) == 3 && expect(e.a, "xyz") && is_at_end(e.a));
+	CHECK(child_status(pid) == 0);
+	steps_close(&s);
+	ends_close(&e);
+}
+
 const struct case_row share_cases[] = {
 	{ "share_reads", case_share_reads },
 	{ "share_writes", case_share_writes },
@@ -447,6 +508,8 @@ const struct case_row share_cases[] = {
 	{ "share_ends", case_share_ends },
 	{ "share_flags", case_share_flags },
 	{ "share_many", case_share_many },
+	{ "share_number", case_share_number },
+	{ "share_closed", case_share_closed },
 	{ "share_without_descriptors", case_share_without_descriptors },
 	{},
 };
