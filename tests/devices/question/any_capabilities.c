@@ -311,6 +311,7 @@ int main(void)
 {
 	struct ibv_device **list = ibv_get_device_list(NULL);
 
+	setvbuf(stdout, NULL, _IOLBF, 0); /* keep the lines if a provider crashes */
 	ctx = list && list[0] ? ibv_open_device(list[0]) : NULL;
 	pd = ctx ? ibv_alloc_pd(ctx) : NULL;
 	if (!pd || ibv_query_device_ex(ctx, NULL, &caps)) {
@@ -321,13 +322,14 @@ int main(void)
 	device_print();
 	extended_print();
 	cqs_print();
-	qps_print();
-	builders_print();
 	srqs_print();
-	wqs_print();
 	calls_print();
-	if (cq)
+	if (cq) {
+		qps_print();
+		builders_print();
+		wqs_print();
 		ibv_destroy_cq(cq);
+	}
 	ibv_dealloc_pd(pd);
 	ibv_close_device(ctx);
 	ibv_free_device_list(list);
