@@ -26,6 +26,7 @@ import schema  # noqa: E402
 INSIDE = shlex.split(os.environ["INSIDE"])
 HERE, THERE, HERE6 = os.environ["HERE"], os.environ["THERE"], os.environ["HERE6"]
 PORT = 18516
+WIRE = 156  # bytes of a message
 
 # Name, rule at the other host ("in": for packets that arrive there), rung of the first finding, words of cause and fix.
 FAULTS = [
@@ -258,6 +259,122 @@ def case_hostile(program):
             line = server.line()
             assert line.startswith("::ffff:" + HERE + ": ") and "Bad address" not in line, (stream, line)
             assert server.process.poll() is None
+        assert_well(ask(program))
+
+
+def relay(source, target, change):
+    """Pass messages on, each as @change makes it: bytes, or None to end both connections."""
+    try:
+        while data := source.recv(WIRE, socket.MSG_WAITALL):
+            data = change(data) if len(data) == WIRE else data
+            if data is None:
+                break
+            target.sendall(data)
+    except OSError:
+        pass  # an end has gone
+    for connection in (source, target):
+        try:
+            connection.shutdown(socket.SHUT_RDWR)
+        except OSError:
+            pass
+
+
+def ask_through(program, listener, change_there, change_back):
+    """Let the client talk to the server through a relay that changes what they say."""
+
+    def serve():
+        client = listener.accept()[0]
+        with client, socket.create_connection((THERE, PORT)) as server:
+            other = threading.Thread(target=relay, args=(client, server, change_there))
+            other.start()
+            relay(server, client, change_back)
+            other.join()
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    found = ask(program, "--device", "uroce_" + os.environ["HERE_DEV"], host="127.0.0.1")
+    thread.join()
+    assert "crashed" not in json.dumps(found), found
+    return found
+
+
+def words_set(kind, **places):
+    """Return a change of all messages of @kind: words at places, as in word3=7, or the text."""
+
+    def change(data):
+        if int.from_bytes(data[4:8], "big") != kind:
+            return data
+        data = bytearray(data)
+        for place, value in places.items():
+            if place == "text":
+                data[8:104] = value.ljust(96, b"\0")
+            else:
+                at = 104 + 4 * int(place[4:])
+                data[at : at + 4] = struct.pack(">I", value)
+        return bytes(data)
+
+    return change
+
+
+# Lies of the server, the state of a rung and words of it. None: whatever the client makes of it is right.
+LIES = [
+    (words_set(REPORT, word0=2**32 - 1), "path", "ok", "16 of 16 datagrams to the peer"),
+    (words_set(REPORT, word0=0), "path", "failed", "0 of 16 datagrams to the peer"),
+    (words_set(REPORT, word3=2**31), "peer", "failed", "is not one of rdma-doctor"),
+    (words_set(REPORT, word4=256), "peer", "failed", "is not one of rdma-doctor"),
+    (words_set(REPORT, word3=255, word2=1), "dscp", "failed", "arrives as 63"),
+    (words_set(REPORT, word5=2**32 - 1, word6=2**32 - 1), "slow", "failed", "did not run for 4294967295 of 4294967295 ms"),
+    (words_set(REPORT, word7=2**32 - 1, word9=0), "ecn", "failed", "none was marked"),
+    (words_set(REPORT, word8=2**32 - 1), "slow", "failed", "dropped 4294967295 packets"),
+    (words_set(REPORT, word10=0x1FF), "pfc", "unseen", "on this host"),
+    (words_set(REPORT, word10=0x200), "peer", "failed", "is not one of rdma-doctor"),
+    (words_set(REPORT, word11=9), "peer", "failed", "is not one of rdma-doctor"),
+    (words_set(REPORT, text=b"\x1b[31m%n%s\xff" * 9), "pfc", "unseen", "?[31m%n%s?"),
+    (words_set(SENT, word0=2**32 - 1), None, None, None),
+    (words_set(SENT, word1=2**31), None, None, None),
+    (words_set(HELLO, text=b"\x1b]0;x\x07" * 16), "peer", "ok", "?]0;x?"),
+    (words_set(HELLO, word0=0, word1=0), "path", "failed", "to the peer"),
+    (words_set(HELLO, word9=0, word10=0, word11=0, word12=0), None, None, None),
+    (words_set(HELLO, word2=6), "peer", "failed", "is not one of rdma-doctor"),
+    (words_set(HELLO, word2=5), None, None, None),
+    (words_set(HELLO, word6=0), "ecn", "failed", "the transfer over RC failed"),
+    (words_set(READY, word0=5), "path", "ok", "16 of 16"),
+    (lambda data: data[:4] + b"\0\0\0\4" + data[8:], "peer", "failed", "is not one of rdma-doctor"),
+    (lambda data: None, "peer", "failed", "ended the connection"),
+    (lambda data: data[:100], "peer", "failed", "did not answer in ten seconds"),
+    (lambda data: data * 3, None, None, None),
+]  # fmt: skip
+
+
+def noise_of(chance):
+    """Return a change that now and then spoils a byte, or ends the connection."""
+
+    def change(data):
+        if chance.random() < 0.005:
+            return None
+        if chance.random() > 0.02:
+            return data
+        data = bytearray(data)
+        data[chance.randrange(len(data))] = chance.randrange(256)
+        return bytes(data)
+
+    return change
+
+
+def case_liar(program):
+    """A server that lies gets a finding or none, but no crash, and no control of the terminal. Nor has a relay the server."""
+    chance = random.Random(2)
+    with Server(program) as server, socket.create_server(("127.0.0.1", PORT)) as listener:
+        # Nobody reads these lines but this thread.
+        threading.Thread(target=server.process.stdout.read, daemon=True).start()
+        for number, (lie, rung, state, words) in enumerate(LIES):
+            found = ask_through(program, listener, bytes, lie)
+            if rung:
+                seen = state_of(found, rung)
+                assert seen[0] == state and words in seen[1], (number, seen, found)
+        for _ in range(12):
+            ask_through(program, listener, noise_of(chance), noise_of(chance))
+        assert server.process.poll() is None
         assert_well(ask(program))
 
 
