@@ -306,6 +306,7 @@ static enum region_kind region(uint64_t offset, size_t length, char *ret_name, s
 		.abi_version = IRDMA_ABI_VER,                          \
 		.node_type = node,                                     \
 		.link_layer = IBV_LINK_LAYER_ETHERNET,                 \
+		.loose_modify = true,                                  \
 		.fields = { [REQUEST_REGION] = region_fields,          \
 			    [REQUEST_CQ] = cq_fields,                  \
 			    [REQUEST_RESIZE] = resize_fields,          \
