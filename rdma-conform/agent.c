@@ -112,10 +112,23 @@ static void sync_sides(struct agent_thread *t)
 void step_sync(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	pthread_barrier_wait(&t->agent->barrier);
-	if (!t->number)
+	if (!t->number) {
 		sync_sides(t);
+		t->agent->peer_synced = 0;
+	}
 	pthread_barrier_wait(&t->agent->barrier);
 	t->epoch++;
+}
+
+bool worth_waiting(struct agent *agent, int64_t end)
+{
+	struct pollfd p = { .fd = agent->peer, .events = POLLIN };
+
+	if (!agent->peer_synced && (agent->alone || poll(&p, 1, 0) == 1))
+		agent->peer_synced = now();
+	if (agent->peer_synced)
+		end = min_of(end, agent->peer_synced + agent->patience / 10);
+	return now() < end;
 }
 
 void step_pause(struct agent_thread *t, const struct step *step, struct object *o)
@@ -274,6 +287,7 @@ void agent_run(struct agent *agent, const struct program *program)
 
 	agent->program = program;
 	agent->alone = false;
+	agent->peer_synced = 0;
 	agent->other = (struct publication){};
 	memset(agent->owner, 0, sizeof(agent->owner));
 	for (unsigned int i = 0; i < program->count; i++)

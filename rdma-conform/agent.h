@@ -22,6 +22,8 @@ struct cq {
 	struct ibv_cq *cq;
 	struct ibv_cq_ex *extended; /* the same queue, or NULL */
 	struct ibv_comp_channel *channel;
+	struct ibv_qp **crowd;
+	unsigned int crowd_count;
 };
 
 struct srq {
@@ -44,7 +46,6 @@ struct qp {
 	uint32_t psn;
 	_Atomic int sending, receiving; /* number of expected completions */
 	_Atomic bool ended;		/* in the error state: posted requests are flushed */
-	_Atomic bool posted;		/* it has accepted a request or a receive */
 };
 
 struct object {
@@ -113,7 +114,8 @@ struct agent {
 	struct object objects[6][OBJECTS]; /* first index: place of the letter in object_letters */
 	struct publication other;
 	pthread_barrier_t barrier;
-	_Atomic bool alone; /* the other side has gone */
+	_Atomic bool alone;	     /* the other side has gone */
+	_Atomic int64_t peer_synced; /* when the other side was seen at its next sync, or 0 */
 	/* Indexed by message: the queue pair and the kind of the completed request. */
 	struct {
 		uint8_t qp;
@@ -171,6 +173,11 @@ int probe_cm_leave(struct agent *agent);
 /* Poll @cq once and record the completions. Return their number. */
 int cq_poll(struct agent_thread *t, struct cq *cq, int room);
 void async_read(struct agent_thread *t, int wait_ms);
+/* Return whether to wait until @end. Return false soon after the other side has come to its next
+ * sync, because it sends nothing more. */
+bool worth_waiting(struct agent *agent, int64_t end);
+/* Destroy the queue pairs of step_crowd(). Return a positive errno. */
+int crowd_end(struct cq *cq);
 /* Skip requests that wait for the rest of their list. */
 void chain_leave_out(struct agent_thread *t);
 

@@ -49,13 +49,14 @@ static int gid_choose(struct agent *agent, int wanted)
 	return best < 0 ? -ENODEV : 0;
 }
 
-static bool qp_works(struct agent *agent, enum ibv_qp_type type, uint64_t send_ops)
+static bool qp_works(struct agent *agent, enum ibv_qp_type type, uint64_t send_ops,
+		     uint32_t inline_bytes)
 {
 	struct ibv_cq *cq = ibv_create_cq(agent->context, 4, NULL, NULL, 0);
 	struct ibv_qp_init_attr_ex attr = {
 		.send_cq = cq,
 		.recv_cq = cq,
-		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = inline_bytes },
 		.qp_type = type,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | (send_ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
 		.pd = agent->pd,
@@ -100,7 +101,7 @@ static int offer_learn(struct agent *agent, const struct ibv_port_attr *port)
 		return -errno;
 	snprintf(o->device, sizeof(o->device), "%s", ibv_get_device_name(agent->context->device));
 	o->max_qp_wr = attr.max_qp_wr;
-	o->max_sge = attr.max_sge;
+	o->max_sge = min_of(attr.max_sge, SGES);
 	o->max_cqe = attr.max_cqe;
 	o->max_srq_wr = attr.max_srq_wr;
 	o->mtu = 128u << port->active_mtu;
@@ -108,10 +109,13 @@ static int offer_learn(struct agent *agent, const struct ibv_port_attr *port)
 	o->windows = attr.max_mw && attr.device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A |
 							     IBV_DEVICE_MEM_WINDOW_TYPE_2B);
 	o->srq = attr.max_srq > 0;
-	o->uc = qp_works(agent, IBV_QPT_UC, 0);
-	o->ud = qp_works(agent, IBV_QPT_UD, 0);
+	/* A queue pair that is refused for another reason is not a feature that is missing. */
+	o->rc = qp_works(agent, IBV_QPT_RC, 0, 0) || (errno != EOPNOTSUPP && errno != ENOSYS);
+	o->uc = qp_works(agent, IBV_QPT_UC, 0, 0);
+	o->ud = qp_works(agent, IBV_QPT_UD, 0, 0);
+	o->inline_data = qp_works(agent, o->rc ? IBV_QPT_RC : IBV_QPT_UD, 0, INLINE_BYTES);
 	o->extended_cq = extended_cq_works(agent);
-	o->wr_api = qp_works(agent, IBV_QPT_RC, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE);
+	o->wr_api = qp_works(agent, IBV_QPT_RC, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE, 0);
 	o->multicast = attr.max_mcast_grp > 0;
 	o->on_demand = on_demand_works(agent);
 	o->ethernet = port->link_layer == IBV_LINK_LAYER_ETHERNET;

@@ -69,8 +69,8 @@ struct offer {
 	char device[64];
 	uint32_t max_qp_wr, max_sge, max_cqe, max_srq_wr;
 	uint32_t mtu; /* bytes */
-	uint32_t atomics, windows, extended_cq, wr_api;
-	uint32_t uc, ud, srq, multicast, on_demand, ethernet, same_address;
+	uint32_t atomics, windows, extended_cq, wr_api, inline_data;
+	uint32_t rc, uc, ud, srq, multicast, on_demand, ethernet, same_address;
 };
 
 extern const char *const skip_names[SKIP_COUNT];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <string.h>
 
+#include "rdma-conform/generate.h"
 #include "rdma-conform/scene.h"
 #include "util/util.h"
 
@@ -22,60 +23,56 @@ static void leave_out(const char *what)
 	left_out[i].times++;
 }
 
-#define TRAFFIC 40 /* weight of random traffic compared with one scene */
-
-static void make_scene(struct scene *s)
+/* xorshift64*: the same numbers on every machine. */
+uint64_t pick(struct maker *m, uint64_t below)
 {
-	const char *at = scenes_text;
-	struct written written;
-	int total = TRAFFIC, place;
-
-	while (scene_next(&at, &written))
-		total += written.weight;
-	place = pick(s->maker, total);
-	at = scenes_text;
-	while (scene_next(&at, &written) && place >= (int)written.weight)
-		place -= written.weight;
-	if (written.weight && scene_write(s, &written))
-		return;
-	if (written.weight)
-		leave_out(written.name);
-	scene_traffic(s);
+	m->random ^= m->random >> 12;
+	m->random ^= m->random << 25;
+	m->random ^= m->random >> 27;
+	return (m->random * 0x2545f4914f6cdd1du >> 11) % below;
 }
 
-static void play(struct maker *m, uint8_t number)
+static void choose_scene(struct maker *m, struct scene *ret_scene)
 {
-	struct scene s = {
-		.maker = m,
-		.number = number,
-		.send_depth = 32,
-		.recv_depth = 32,
-		.rnr_retries = 7,
-		.srq = NO_OBJECT,
-	};
+	unsigned int total = 0, place;
+	const char *at = NULL;
 
-	if (m->offer->wr_api && chance(m, 30))
-		s.qp_words |= WORD(WR_API);
-	if (m->offer->extended_cq && chance(m, 30))
-		s.cq_words |= WORD(EXTENDED);
-	if (chance(m, 20))
-		s.qp_words |= WORD(SIGNAL_ALL);
-	make_scene(&s);
-	scene_end(&s);
+	while (scene_next(&at, ret_scene))
+		total += ret_scene->weight;
+	place = pick(m, total);
+	at = NULL;
+	while (scene_next(&at, ret_scene) && place >= ret_scene->weight)
+		place -= ret_scene->weight;
 }
 
-/* Shuffle each phase between threads only: the steps of one thread keep their order. */
-static void join(struct maker *m)
+/* A device that supports no scene at all gets empty programs. */
+static void play(struct maker *m, uint8_t thread)
 {
-	for (unsigned int i = 0; i < PHASES; i++) {
-		for (unsigned int j = 0; j < m->phases[i].count; j++)
-			program_add(m->program, m->phases[i].step[j]);
-		if (i + 1 < PHASES && i != PHASE_LINK)
-			program_add(m->program, step_make(0, 0, VERB_SYNC));
+	for (unsigned int i = 0; i < 100; i++) {
+		struct scene scene;
+
+		choose_scene(m, &scene);
+		if (scene_offered(&scene, m->offer)) {
+			scene_write(m, &scene, thread);
+			return;
+		}
+		leave_out(scene.name);
 	}
 }
 
-void generate(uint64_t seed, const struct offer *offer, struct program *ret_program)
+/* Join the phases. The steps of one thread keep their order. */
+static void join(const struct maker *m, struct program *program)
+{
+	for (unsigned int i = 0; i < PHASES; i++) {
+		for (unsigned int j = 0; j < m->phases[i].count; j++)
+			program_add(program, m->phases[i].step[j]);
+		if (i + 1 < PHASES && i != PHASE_LINK)
+			program_add(program, step_make(0, 0, VERB_SYNC));
+	}
+}
+
+void generate(uint64_t seed, unsigned int threads, const struct offer *offer,
+	      struct program *ret_program)
 {
 	static struct maker m;
 
@@ -83,10 +80,9 @@ void generate(uint64_t seed, const struct offer *offer, struct program *ret_prog
 	*ret_program = (struct program){ .seed = seed, .number = seed };
 	m.random = (seed + 1) * 0x9e3779b97f4a7c15u;
 	m.offer = offer;
-	m.program = ret_program;
-	pick(&m, 2);
-	m.scenes = chance(&m, 60) ? 1 : 2 + pick(&m, 2);
-	for (uint8_t i = 0; i < m.scenes; i++)
+	if (!threads)
+		threads = pick(&m, 5) < 3 ? 1 : 2 + pick(&m, 2);
+	for (uint8_t i = 0; i < threads; i++)
 		play(&m, i);
-	join(&m);
+	join(&m, ret_program);
 }

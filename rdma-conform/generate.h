@@ -12,8 +12,9 @@ struct left_out {
 };
 
 /* Generate the program of @seed for devices with the features @offer, the common ones of both
- * sides. */
-void generate(uint64_t seed, const struct offer *offer, struct program *ret_program);
+ * sides. @threads: the threads of a side, or 0 for 1 to 3. */
+void generate(uint64_t seed, unsigned int threads, const struct offer *offer,
+	      struct program *ret_program);
 /* Kinds of scenes, and how often each was left out so far. The list ends with an empty one. */
 const struct left_out *generate_left_out(void);
 

@@ -289,6 +289,19 @@ static void use_own_pieces(struct writer *w, const struct message *request)
 	w->finishes = request->releases;
 }
 
+/* A message of the queue of @m was lost, and an unreliable connection may have left a part of it in
+ * the receive of a later message. */
+static bool left_a_part(const struct check *c, const struct message *m)
+{
+	const struct step *qp = qp_step(c, m->step->side, m->step->object);
+
+	FOR_EACH_MESSAGE(c, o)
+	if (qp && HAS(qp, UC) && takes_receive(o) && o->step->side == m->step->side &&
+	    o->step->object == m->step->object && !o->partner_wc)
+		return true;
+	return false;
+}
+
 static void add_receive(struct check *c, const struct message *r)
 {
 	const struct message *m = r->partner;
@@ -297,7 +310,7 @@ static void add_receive(struct check *c, const struct message *r)
 	if (!w)
 		return;
 	use_own_pieces(w, r);
-	w->wild = !m || r->accepted != 1 || !m->source_known;
+	w->wild = !m || r->accepted != 1 || !m->source_known || left_a_part(c, m);
 	if (!m) {
 		w->length = step_length(r->step);
 		return;

@@ -2,6 +2,7 @@
 /* Steps that create, change and destroy objects other than regions and queue pairs. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 
 #include "rdma-conform/agent.h"
 #include "util/util.h"
@@ -70,7 +71,7 @@ void step_resize(struct agent_thread *t, const struct step *step, struct object 
 void step_srq(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	struct ibv_srq_init_attr attr = {
-		.attr = { .max_wr = step->n ?: 16, .max_sge = SGES, .srq_limit = step->x },
+		.attr = { .max_wr = step->n ?: 16, .max_sge = t->agent->offer.max_sge, .srq_limit = step->x },
 	};
 
 	o->srq.srq = ibv_create_srq(t->agent->pd, &attr);
@@ -100,9 +101,46 @@ void step_try(struct agent_thread *t, const struct step *step, struct object *o)
 		log_done(t, r);
 }
 
+/* Create @n queue pairs, or destroy those of an earlier step. Record the number of each. */
+void step_crowd(struct agent_thread *t, const struct step *step, struct object *o)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = o->cq.cq,
+		.recv_cq = o->cq.cq,
+		.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = t->agent->offer.rc ? IBV_QPT_RC : IBV_QPT_UD,
+	};
+	struct ibv_qp *qp = NULL;
+
+	if (!step->n || o->cq.crowd) {
+		log_done(t, crowd_end(&o->cq));
+		return;
+	}
+	o->cq.crowd = calloc(step->n, sizeof(*o->cq.crowd));
+	if (!o->cq.crowd)
+		abort();
+	do {
+		qp = ibv_create_qp(t->agent->pd, &attr);
+		log_done(t, qp ? 0 : errno)->done.value[0] = qp ? qp->qp_num : 0;
+		if (qp)
+			o->cq.crowd[o->cq.crowd_count++] = qp;
+	} while (qp && o->cq.crowd_count < step->n);
+}
+
+int crowd_end(struct cq *cq)
+{
+	int r = 0;
+
+	while (cq->crowd_count)
+		r = ibv_destroy_qp(cq->crowd[--cq->crowd_count]) ?: r;
+	free(cq->crowd);
+	cq->crowd = NULL;
+	return positive(r);
+}
+
 static int cq_destroy(struct cq *cq)
 {
-	int r = ibv_destroy_cq(cq->cq);
+	int r = crowd_end(cq) ?: ibv_destroy_cq(cq->cq);
 
 	if (!r && cq->channel)
 		r = ibv_destroy_comp_channel(cq->channel);

@@ -94,52 +94,44 @@ int cq_poll(struct agent_thread *t, struct cq *cq, int room)
 	return n;
 }
 
-/* No completion arrives before a queue pair of completion queue @number has accepted a request. */
-static bool may_come(struct agent *agent, uint8_t number)
-{
-	for (unsigned int i = 0; i < OBJECTS; i++) {
-		struct qp *qp = qp_by_number(agent, i);
-
-		if (qp && (qp->send_cq == number || qp->recv_cq == number) &&
-		    (qp->posted || qp->srq != NO_OBJECT))
-			return true;
-	}
-	return false;
-}
-
-/* Poll for @n completions. If @x is given, poll for at most @x microseconds. */
-void step_poll(struct agent_thread *t, const struct step *step, struct object *o)
-{
-	int64_t end = now() + (step->x ? (int64_t)step->x * 1000 : t->agent->patience);
-	uint64_t count = 0;
-	struct event *e;
-	int n = 0;
-
-	do {
-		n = cq_poll(t, &o->cq, step->n - count);
-		count += n > 0 ? n : 0;
-	} while (n >= 0 && count < step->n && (now() < end || n) &&
-		 (step->x || may_come(t->agent, step->object)));
-	e = log_done(t, n < 0 ? EIO : 0);
-	e->done.value[0] = count;
-}
-
-/* Return how many completions @number must still get. */
-static int awaited(struct agent *agent, uint8_t number)
+/* Return how many completions @number must still get. @receives: count receives of queue pairs that
+ * are not in the error state, which get one if a message arrives. */
+static int awaited(struct agent *agent, uint8_t number, bool receives)
 {
 	int count = 0;
 
 	for (unsigned int i = 0; i < OBJECTS; i++) {
 		struct qp *qp = qp_by_number(agent, i);
 
-		if (!qp)
-			continue;
-		if (qp->send_cq == number)
+		if (qp && qp->send_cq == number)
 			count += max_of(qp->sending, 0);
-		if (qp->recv_cq == number && qp->ended)
+		if (qp && qp->recv_cq == number && (receives || qp->ended))
 			count += max_of(qp->receiving, 0);
+		/* Any queue pair takes the receives of a shared queue. */
+		if (qp && qp->recv_cq == number && receives && qp->srq != NO_OBJECT)
+			count++;
 	}
 	return count;
+}
+
+/* Poll for @n completions, or for all that may arrive. If @x is given, poll for at most @x
+ * microseconds. */
+void step_poll(struct agent_thread *t, const struct step *step, struct object *o)
+{
+	struct agent *agent = t->agent;
+	int64_t end = now() + (step->x ? (int64_t)step->x * 1000 : agent->patience);
+	uint64_t most = step->n ?: UINT64_MAX, count = 0;
+	struct event *e;
+	int n = 0;
+
+	do {
+		n = cq_poll(t, &o->cq, min_of(most - count, (uint64_t)BATCH));
+		count += n > 0 ? n : 0;
+	} while (count < most &&
+		 (n > 0 || (!n && awaited(agent, step->object, true) &&
+			    (step->x ? now() < end : worth_waiting(agent, end)))));
+	e = log_done(t, n < 0 ? EIO : 0);
+	e->done.value[0] = count;
 }
 
 /* Poll until no completion is expected. One more poll finds surplus completions. */
@@ -151,9 +143,9 @@ void step_drain(struct agent_thread *t, const struct step *step, struct object *
 
 	do
 		n = cq_poll(t, &o->cq, BATCH);
-	while (n > 0 || (!n && awaited(t->agent, step->object) && now() < end));
+	while (n > 0 || (!n && awaited(t->agent, step->object, false) && now() < end));
 	e = log_done(t, n < 0 ? EIO : 0);
-	e->done.value[0] = awaited(t->agent, step->object);
+	e->done.value[0] = awaited(t->agent, step->object, false);
 }
 
 void step_arm(struct agent_thread *t, const struct step *step, struct object *o)
@@ -168,7 +160,7 @@ void step_arm(struct agent_thread *t, const struct step *step, struct object *o)
  * it arrived. */
 void step_event(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	int wait = step->x ? step->x / 1000 : t->agent->patience / 1000000;
+	int64_t end = now() + t->agent->patience;
 	struct ibv_cq *cq = NULL;
 	struct pollfd p;
 	void *context;
@@ -179,7 +171,10 @@ void step_event(struct agent_thread *t, const struct step *step, struct object *
 		return;
 	}
 	p = (struct pollfd){ .fd = o->cq.channel->fd, .events = POLLIN };
-	came = poll(&p, 1, wait) == 1 && !ibv_get_cq_event(o->cq.channel, &cq, &context);
+	do
+		came = poll(&p, 1, step->x ? step->x / 1000 : 10) == 1;
+	while (!came && !step->x && worth_waiting(t->agent, end));
+	came = came && !ibv_get_cq_event(o->cq.channel, &cq, &context);
 	if (came)
 		ibv_ack_cq_events(cq, 1);
 	log_done(t, came && cq != o->cq.cq ? EINVAL : 0)->done.value[0] = came;
@@ -228,6 +223,6 @@ void step_async(struct agent_thread *t, const struct step *step, struct object *
 
 	do
 		async_read(t, 1);
-	while (o->events == before && now() < end);
+	while (o->events == before && (step->n ? now() < end : worth_waiting(t->agent, end)));
 	log_done(t, 0);
 }

@@ -295,8 +295,6 @@ static void chain_post(struct agent_thread *t, struct qp *qp)
 
 		if (refused)
 			unexpect(t->agent, qp, &steps[chain->step[i]]);
-		else
-			qp->posted = true;
 		t->step = chain->step[i];
 		e = log_done(t, refused ? r : 0);
 		e->done.value[0] = !refused;
@@ -329,7 +327,6 @@ static void post_repeated(struct agent_thread *t, struct qp *qp, const struct st
 		else
 			accepted++;
 	}
-	qp->posted |= accepted;
 	e = log_done(t, r);
 	e->done.value[0] = accepted;
 	e->done.value[1] = bad;
@@ -411,7 +408,5 @@ void step_recv(struct agent_thread *t, const struct step *step, struct object *o
 			o->qp.receiving--;
 		accepted += !r;
 	}
-	if (step->kind == 'q')
-		o->qp.posted |= accepted;
 	log_done(t, r)->done.value[0] = accepted;
 }

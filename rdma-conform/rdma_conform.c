@@ -36,7 +36,7 @@ enum kind {
 
 static struct options {
 	struct world_options world;
-	uint64_t seed, programs;
+	uint64_t seed, programs, threads;
 	int64_t time;
 	const char *replay, *rules;
 	bool print, list, events, serve, no_shrink, first, quiet, json, tap;
@@ -63,6 +63,8 @@ static const struct {
 	{ "seed", "N", 's', NUMBER, &options.seed, "the first seed (1)" },
 	{ "programs", "N", 'n', NUMBER, &options.programs, "how many programs (1000)" },
 	{ "time", "SECONDS", 't', SECONDS, &options.time, "end after this time" },
+	{ "threads", "N", 'm', NUMBER, &options.threads,
+	  "the threads of each side, 1 to 4; else 1 to 3" },
 	{ "rules", "LIST", 'r', TEXT, &options.rules,
 	  "only these rules, by number or name, separated by commas" },
 	{ "known", "FILE", 'k', SPECIAL, NULL,
@@ -254,7 +256,7 @@ static int run(const struct options *o, struct report *report)
 		return EXIT_USAGE;
 	for (uint64_t i = 0; i < o->programs && (!o->time || now() < start + o->time); i++) {
 		if (!o->replay)
-			generate(o->seed + i, &report->offer, &program);
+			generate(o->seed + i, o->threads, &report->offer, &program);
 		if (world_run(&world, &program, &trial) < 0)
 			return EXIT_NO_DEVICE;
 		if (o->events)
@@ -337,6 +339,8 @@ static const char *parse(int argc, char **argv)
 		options.programs = UINT64_MAX;
 	if (optind < argc)
 		options.world.peer = argv[optind++];
+	if (options.threads > THREADS)
+		wrong = "--threads: at most 4";
 	return wrong ?: optind < argc ? "there is one PEER only" : NULL;
 }
 
@@ -348,7 +352,7 @@ static int print_program(const struct options *o, struct report *report)
 	if (world_start(&world, &o->world) < 0)
 		return EXIT_NO_DEVICE;
 	offer_least(&world, &report->offer);
-	generate(o->seed, &report->offer, &program);
+	generate(o->seed, o->threads, &report->offer, &program);
 	program_print(stdout, &program);
 	world_stop(&world);
 	return EXIT_KEPT;

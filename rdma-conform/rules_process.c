@@ -2,37 +2,53 @@
 /* Check the numbers of objects, and the life of the process. */
 #include "rdma-conform/rules.h"
 
-/* The queue pair was created and destroyed before @e. */
+static bool makes_qp(const struct check *c, const struct event *e)
+{
+	const struct step *s = step_of(c, e);
+
+	return e->kind == EVENT_DONE && s && !e->done.error &&
+	       (s->verb == VERB_QP || (s->verb == VERB_CROWD && s->n));
+}
+
+/* The queue pair that @qp made was destroyed before @e. */
 static bool gone_before(const struct check *c, const struct event *qp, const struct event *e)
 {
-	const struct event *end = done_on(c, VERB_DESTROY, qp->side, 'q', step_of(c, qp)->object);
+	const struct step *s = step_of(c, qp);
+	const struct event *end = NULL;
 
+	if (s->verb == VERB_QP)
+		end = done_on(c, VERB_DESTROY, qp->side, 'q', s->object);
+	else
+		FOR_EACH_DONE(c, d, VERB_CROWD)
+		if (d->side == qp->side && step_of(c, d)->object == s->object && !step_of(c, d)->n)
+			end = d;
 	return end && before(c, end, e);
 }
 
 RULE(unique_numbers)
 {
-	FOR_EACH_DONE(c, a, VERB_QP)
-	FOR_EACH_DONE(c, b, VERB_QP)
-	if (a < b && !a->done.error && !b->done.error && !gone_before(c, a, b) &&
-	    !gone_before(c, b, a))
-		keeps(c, b,
-		      a->done.value[0] != b->done.value[0] || !c->trial->offers[0].same_address,
-		      "q%u of %c and q%u of %c both have the number 0x%x", step_of(c, a)->object,
-		      'a' + a->side, step_of(c, b)->object, 'a' + b->side,
-		      (unsigned int)a->done.value[0]);
+	FOR_EACH_EVENT(c, a)
+	for (const struct event *b = a + 1;
+	     c->trial->offers[0].same_address && makes_qp(c, a) &&
+	     b < c->trial->events + c->trial->count;
+	     b++)
+		if (makes_qp(c, b))
+			keeps(c, b,
+			      a->done.value[0] != b->done.value[0] || gone_before(c, a, b) ||
+				      gone_before(c, b, a),
+			      "the queue pairs of step %u and of step %u both have the number 0x%x",
+			      a->step + 1, b->step + 1, (unsigned int)a->done.value[0]);
 }
 
 RULE(lives)
 {
-	for (unsigned int side = 0; side < 2; side++) {
-		bool killed = false;
-
-		FOR_EACH_DONE(c, kill, VERB_KILL)
-		killed |= kill->side == side;
-		keeps(c, NULL, !c->trial->ended[side] || killed || c->trial->silent[side],
+	/* A process that is killed reports no events. */
+	for (unsigned int i = 0; i < c->trial->program->count; i++)
+		if (c->trial->program->step[i].verb == VERB_KILL)
+			return;
+	for (unsigned int side = 0; side < 2; side++)
+		keeps(c, NULL, !c->trial->ended[side] || c->trial->silent[side],
 		      "process %c ended by signal %d", 'a' + side, c->trial->signal[side]);
-	}
 }
 
 RULE(returns)

@@ -1,175 +1,278 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Read the language of the file "scenes", which explains it. Objects and messages have numbers of
+ * the scene, which are replaced by those of the program. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "rdma-conform/scene.h"
 #include "util/util.h"
 
-/* xorshift64*: the same numbers on every machine. */
-static uint64_t next_random(struct maker *m)
+#define IDS 100 /* a scene has the messages #1 to #99 of each side */
+
+extern const char scenes_text[];
+
+struct writing {
+	struct maker *maker;
+	uint8_t thread;
+	char line[512];
+	unsigned int length; /* of the line */
+	unsigned int index;  /* of the repetition */
+	bool turned;	     /* the sides are exchanged */
+	uint64_t variable[26];
+	uint8_t ids[2][IDS]; /* first index: @turned */
+};
+
+static void write_text(struct writing *w, const char *text, size_t length)
 {
-	m->random ^= m->random >> 12;
-	m->random ^= m->random << 25;
-	m->random ^= m->random >> 27;
-	return m->random * 0x2545f4914f6cdd1du;
+	if (w->length + length >= sizeof(w->line))
+		abort();
+	memcpy(w->line + w->length, text, length);
+	w->length += length;
+	w->line[w->length] = '\0';
 }
 
-uint64_t pick(struct maker *m, uint64_t below)
+static void write_number(struct writing *w, uint64_t number)
 {
-	return (next_random(m) >> 11) % below;
+	char text[24];
+
+	write_text(w, text, snprintf(text, sizeof(text), "%llu", (unsigned long long)number));
 }
 
-bool chance(struct maker *m, unsigned int percent)
+/* Write the value of a sum such as "$L+64". Return the rest of @text. */
+static const char *write_sum(struct writing *w, const char *text)
 {
-	return pick(m, 100) < percent;
+	uint64_t sum = 0;
+
+	do {
+		if (*text == '+')
+			text++;
+		if (*text == '$') {
+			sum += w->variable[text[1] - 'A'];
+			text += 2;
+		} else {
+			sum += strtoull(text, (char **)&text, 10);
+		}
+	} while (*text == '+');
+	write_number(w, sum);
+	return text;
 }
 
-uint8_t new_id(struct maker *m)
+/* Choose from "a|b|c" or from "4..9". Return the text behind the brace. */
+static const char *write_choice(struct writing *w, const char *text)
 {
-	if (m->next_id < UINT8_MAX)
-		m->next_id++;
-	return m->next_id;
-}
+	const char *end = strchr(text, '}');
+	unsigned int begin = w->length, count = 1, chosen;
+	unsigned long long from, to;
+	char name = text[1] == '=' ? *text : 0;
 
-struct step *add(struct scene *s, enum phase phase, uint8_t side, enum verb verb)
-{
-	return program_add(&s->maker->phases[phase], step_make(side, s->number, verb));
-}
-
-struct step *add_qp(struct scene *s, enum phase phase, uint8_t side, enum verb verb)
-{
-	struct step *step = add(s, phase, side, verb);
-
-	step->kind = 'q';
-	step->object = s->number;
-	return step;
-}
-
-struct step *add_cq(struct scene *s, enum phase phase, uint8_t side, enum verb verb)
-{
-	struct step *step = add(s, phase, side, verb);
-
-	step->kind = 'c';
-	step->object = s->number * 2;
-	return step;
-}
-
-struct step *add_region(struct scene *s, enum phase phase, uint8_t side, enum verb verb,
-			unsigned int which)
-{
-	struct step *step = add(s, phase, side, verb);
-
-	step->kind = 'r';
-	step->object = s->number * 2 + which;
-	return step;
-}
-
-struct piece place(struct scene *s, uint8_t side, unsigned int which, uint32_t length)
-{
-	struct piece piece = { .region = s->number * 2 + which, .length = length };
-
-	/* Any alignment, except for words of atomics, which have their own. */
-	piece.offset = ROUND_UP(s->used[side][which], 64) + 64 +
-		       (chance(s->maker, 30) ? pick(s->maker, 64) : 0);
-	s->used[side][which] = piece.offset + length;
-	return piece;
-}
-
-void add_fill(struct scene *s, enum phase phase, uint8_t side, uint8_t id, uint8_t generation,
-	      const struct piece *pieces, unsigned int count)
-{
-	struct step *step = add(s, phase, side, VERB_FILL);
-
-	step->id = id;
-	step->generation = generation;
-	step->pieces = count;
-	memcpy(step->piece, pieces, count * sizeof(*pieces));
-}
-
-void add_look(struct scene *s, enum phase phase, uint8_t side, struct piece piece)
-{
-	struct step *step = add(s, phase, side, VERB_LOOK);
-
-	step->pieces = 1;
-	step->piece[0] = piece;
-}
-
-uint32_t message_length(struct scene *s, uint32_t limit)
-{
-	static const uint32_t edges[] = { 0,	1,    8,    64,	  255,	256,   1023,  1024,
-					  1025, 4095, 4096, 4097, 8192, 16384, 16385, 65536 };
-	struct maker *m = s->maker;
-	uint32_t length;
-
-	if (chance(m, 50))
-		length = edges[pick(m, ARRAY_SIZE(edges))];
-	else if (chance(m, 70))
-		length = pick(m, 5000);
+	text += name ? 2 : 0;
+	for (const char *at = text; at < end; at++)
+		count += *at == '|';
+	for (chosen = pick(w->maker, count); chosen; chosen--)
+		text = strchr(text, '|') + 1;
+	if (*text == '$')
+		write_sum(w, text);
+	else if (*text == '%')
+		write_number(w, w->index);
+	else if (sscanf(text, "%llu..%llu", &from, &to) == 2)
+		write_number(w, from + pick(w->maker, to - from + 1));
 	else
-		length = pick(m, 300000);
-	return min_of(length, limit);
+		write_text(w, text, strcspn(text, "|}"));
+	if (name)
+		w->variable[name - 'A'] = strtoull(w->line + begin, NULL, 10);
+	return end + 1;
 }
 
-unsigned int shape(struct scene *s, uint8_t side, uint32_t length, struct piece *ret_pieces)
+static void write_line(struct writing *w, const char *text)
 {
-	unsigned int most = min_of(s->maker->offer->max_sge, SGES + 0u), count = 1;
-
-	if (!length && chance(s->maker, 50))
-		return 0;
-	if (length > 8 && most > 1 && chance(s->maker, 40))
-		count = 2 + pick(s->maker, most - 1);
-	for (unsigned int i = 0; i < count; i++) {
-		uint32_t n = i + 1 < count ? pick(s->maker, length + 1) : length;
-
-		ret_pieces[i] = place(s, side, pick(s->maker, 2), n);
-		length -= n;
+	w->length = 0;
+	while (*text != '\n') {
+		if (*text == '{')
+			text = write_choice(w, text + 1);
+		else if (*text == '$')
+			text = write_sum(w, text);
+		else if (*text == '%')
+			write_number(w, w->index), text++;
+		else
+			write_text(w, text++, 1);
 	}
+}
+
+static uint8_t number_of(const struct writing *w, char kind, uint8_t number)
+{
+	if (number == NO_OBJECT)
+		return number;
+	return kind == 'q' ? w->thread + number * THREADS : w->thread * 2 + number;
+}
+
+static void renumber(struct writing *w, struct step *step)
+{
+	uint8_t *const others[] = { &step->cq, &step->cq2, &step->srq,
+				    &step->mw, &step->pd,  &step->remote };
+	uint8_t *id = &w->ids[w->turned][step->id];
+
+	step->thread = w->thread;
+	step->object = number_of(w, step->kind, step->object);
+	for (unsigned int i = 0; i < ARRAY_SIZE(others); i++)
+		*others[i] = number_of(w, 0, *others[i]);
+	for (unsigned int i = 0; i < step->pieces; i++)
+		step->piece[i].region = number_of(w, 0, step->piece[i].region);
+	if (step->id && !*id && w->maker->next_id < UINT8_MAX)
+		*id = ++w->maker->next_id;
+	step->id = step->id ? *id ?: UINT8_MAX : 0;
+}
+
+/* Leave out what the device does not support, inline data that is too long, and empty pieces at the
+ * end. */
+static void reduce(const struct offer *offer, struct step *step)
+{
+	while (step->pieces > 1 &&
+	       (step->pieces > offer->max_sge || !step->piece[step->pieces - 1].length))
+		step->pieces--;
+	if (!offer->wr_api)
+		step->words &= ~WORD(WR_API);
+	if (!offer->extended_cq)
+		step->words &= ~WORD(EXTENDED);
+	if (!offer->inline_data || step_length(step) > INLINE_BYTES)
+		step->words &= ~WORD(INLINE);
+	if (!offer->inline_data && step->verb == VERB_QP)
+		step->y = 0;
+}
+
+static void add_line(struct writing *w, char *line)
+{
+	static const char *const phases[PHASES] = { "make",  "link", "connect", "act",
+						    "after", "look", "end" };
+	const char *name = strsep(&line, " "), *wrong;
+	enum phase phase = 0;
+	struct step step;
+
+	while (strcmp(phases[phase], name))
+		if (++phase == PHASES)
+			abort();
+	wrong = step_parse(line, &step);
+	if (wrong || step.id >= IDS) {
+		fprintf(stderr, "rdma-conform: a scene has a step %s: %s\n", line, wrong);
+		abort();
+	}
+	renumber(w, &step);
+	reduce(w->maker->offer, &step);
+	program_add(&w->maker->phases[phase], step);
+}
+
+/* Return the line after the heading "block @name:", or NULL. */
+static const char *block_lines(const char *name)
+{
+	char heading[80];
+	const char *at;
+
+	snprintf(heading, sizeof(heading), "\nblock %s:", name);
+	at = strstr(scenes_text, heading);
+	return at ? strchr(at + 1, '\n') + 1 : NULL;
+}
+
+/* Add the step of a thread: "act a0 post" for "act a post", and twice for "act * post". */
+static void write_step(struct writing *w)
+{
+	char *side = strchr(w->line, ' ') + 1, copy[sizeof(w->line) + 2];
+
+	for (char name = 'a'; name <= 'b'; name++)
+		if (*side == name || *side == '*') {
+			snprintf(copy, sizeof(copy), "%.*s%c0%s", (int)(side - w->line), w->line,
+				 w->turned ? 'a' + 'b' - name : name, side + 1);
+			add_line(w, copy);
+		}
+}
+
+static void write_lines(struct writing *w, const char *text);
+
+static void write_block(struct writing *w, const char *name, bool turn)
+{
+	const char *text = block_lines(name);
+
+	if (!text)
+		abort(); /* there is no such block */
+	w->turned ^= turn;
+	write_lines(w, text);
+	w->turned ^= turn;
+}
+
+/* Return how often the line is written: "? act", or "%8 act" and "%1..8 act". */
+static unsigned int repetitions(struct writing *w, const char **line)
+{
+	unsigned int from = 1, to = 1, count = 1;
+
+	if (**line == '?')
+		count = pick(w->maker, 2);
+	else if (sscanf(*line, "%%%u..%u", &from, &to) == 2)
+		count = from + pick(w->maker, to - from + 1);
+	else if (sscanf(*line, "%%%u", &from) == 1)
+		count = from;
+	else
+		return 1;
+	*line = strchr(*line, ' ') + 1;
 	return count;
 }
 
-static void add_objects(struct scene *s, uint8_t side)
+static void write_lines(struct writing *w, const char *text)
 {
-	struct step *step;
+	for (; *text == '\t'; text = strchr(text, '\n') + 1) {
+		const char *line = text + 1;
+		unsigned int index = w->index;
+		bool repeated = *line == '%';
+		unsigned int count = repetitions(w, &line);
 
-	for (unsigned int i = 0; i < 2; i++) {
-		step = add_region(s, PHASE_MAKE, side, VERB_REGION, i);
-		step->n = ROUND_UP(s->used[side][i] + 128, 4096);
-		step->words = s->region_words[i]
-				      ?: WORD(LOCAL_WRITE) | WORD(REMOTE_WRITE) |
-						 WORD(REMOTE_READ) | WORD(REMOTE_ATOMIC);
-		if (i)
-			step->words |= WORD(SHARED);
-	}
-	step = add_cq(s, PHASE_MAKE, side, VERB_CQ);
-	step->n = 2 * (s->send_depth + s->recv_depth);
-	step->words = s->cq_words;
-	step = add_qp(s, PHASE_MAKE, side, VERB_QP);
-	step->cq = s->number * 2;
-	step->srq = s->srq;
-	step->n = s->send_depth;
-	step->x = s->recv_depth;
-	step->y = 64;
-	step->words = s->qp_words;
-}
-
-void scene_frame(struct scene *s)
-{
-	for (uint8_t side = 0; side < 2; side++) {
-		struct step *step;
-
-		add_objects(s, side);
-		step = add_qp(s, PHASE_LINK, side, VERB_CONNECT);
-		step->n = s->timeout;
-		step->x = s->retries;
-		step->y = s->rnr_retries;
+		for (unsigned int i = 0; i < count; i++) {
+			w->index = repeated ? i : index;
+			write_line(w, line);
+			if (!strncmp(w->line, "use ", 4))
+				write_block(w, w->line + 4, false);
+			else if (!strncmp(w->line, "turn ", 5))
+				write_block(w, w->line + 5, true);
+			else if (strncmp(w->line, "let ", 4))
+				write_step(w);
+		}
+		w->index = index;
 	}
 }
 
-void scene_end(struct scene *s)
+bool scene_offered(const struct scene *scene, const struct offer *o)
 {
-	for (uint8_t side = 0; side < 2; side++) {
-		add_qp(s, PHASE_END, side, VERB_MODIFY)->words = WORD(ERR);
-		add_cq(s, PHASE_END, side, VERB_DRAIN);
-		if (chance(s->maker, 50))
-			add_qp(s, PHASE_END, side, VERB_DESTROY);
-	}
+	const struct {
+		const char *name;
+		uint32_t offered;
+	} features[] = { { "", o->rc },
+			 { "uc", o->uc },
+			 { "ud", o->ud },
+			 { "multicast", o->ud && o->multicast },
+			 { "srq", o->rc && o->srq },
+			 { "windows", o->rc && o->windows },
+			 { "atomics", o->rc && o->atomics },
+			 { "on_demand", o->rc && o->on_demand } };
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(features); i++)
+		if (!strcmp(features[i].name, scene->needs))
+			return features[i].offered;
+	abort(); /* there is no such feature */
+}
+
+bool scene_next(const char **at, struct scene *ret_scene)
+{
+	const char *heading = strstr(*at ?: scenes_text, "\nscene ");
+
+	*ret_scene = (struct scene){};
+	if (!heading || sscanf(heading, "\nscene %63[^:]: %u needs %15s", ret_scene->name,
+			       &ret_scene->weight, ret_scene->needs) < 2)
+		return false;
+	ret_scene->lines = strchr(heading + 1, '\n') + 1;
+	*at = ret_scene->lines - 1;
+	return true;
+}
+
+void scene_write(struct maker *m, const struct scene *scene, uint8_t thread)
+{
+	struct writing w = { .maker = m, .thread = thread };
+
+	write_lines(&w, scene->lines);
+	write_block(&w, "END", false);
 }

@@ -20,10 +20,11 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define OBJECTS	  16 /* of a kind on a side */
+#define OBJECTS	  32 /* of a kind on a side */
 #define THREADS	  4  /* of a side */
 #define SGES	  4
-#define STEPS	  512
+#define STEPS	  1024
+#define INLINE_BYTES 64 /* of a request with inline data, at most */
 #define NO_OBJECT 255
 
 /* clang-format off */
@@ -34,7 +35,8 @@
 	X(LOOK, look, NONE, "") X(SET, set, NONE, "") X(PEEK, peek, NONE, "") \
 	X(CQ, cq, MAKE, "c") X(RESIZE, resize, USE, "c") X(SRQ, srq, MAKE, "s") \
 	X(LIMIT, limit, USE, "s") X(MW, mw, MAKE, "w") X(PD, pd, MAKE, "p") X(QP, qp, MAKE, "q") \
-	X(CONNECT, connect, USE, "q") X(MODIFY, modify, USE, "q") X(ACCESS, access, USE, "q") \
+	X(CONNECT, connect, USE, "q") X(CROWD, crowd, USE, "c") \
+	X(MODIFY, modify, USE, "q") X(ACCESS, access, USE, "q") \
 	X(QUERY, query, USE, "q") X(POST, post, USE, "q") X(RECV, recv, USE, "qs") \
 	X(POLL, poll, USE, "c") X(DRAIN, drain, USE, "c") X(ARM, arm, USE, "c") \
 	X(EVENT, event, USE, "c") X(ASYNC, async, USE, "qs") X(DESTROY, destroy, END, "cpqrsw") \

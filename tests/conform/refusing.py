@@ -40,7 +40,7 @@ DEVICES = [("create_qp=1+:ENOMEM", "qp", errno.ENOMEM, ()), ("create_cq=1+:ENOME
 
 def run(program, faults, *options):
     """Return the exit code and the standard output."""
-    done = subprocess.run([program, "--device", os.environ["RT_DEVICE"], "--quiet", "--programs", "2", *options], input=WRITE,
+    done = subprocess.run([program, "--device", os.environ["RT_DEVICE"], "--quiet", "--patience", "3", "--programs", "2", *options], input=WRITE,
                           env=dict(os.environ, UROCE_FAULTS=faults), stdout=subprocess.PIPE, text=True)
     return done.returncode, done.stdout
 
