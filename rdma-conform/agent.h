@@ -167,9 +167,7 @@ int qp_to_rtr(struct agent *agent, struct ibv_qp *qp, const struct ibv_ah_attr *
 int qp_to_rts(struct ibv_qp *qp, uint32_t psn, const struct step *step);
 /* Run @probe. Return a positive errno: EOPNOTSUPP, if the device does not support it. */
 int probe_run(struct agent *agent, enum probe probe);
-int probe_cm_data(struct agent *agent);
-int probe_cm_reject(struct agent *agent);
-int probe_cm_leave(struct agent *agent);
+int probe_cm(struct agent *agent, enum probe probe);
 /* Poll @cq once and record the completions. Return their number. */
 int cq_poll(struct agent_thread *t, struct cq *cq, int room);
 void async_read(struct agent_thread *t, int wait_ms);

@@ -55,6 +55,12 @@ enum denial {
 	DENIED_LENGTH,
 };
 
+static inline bool pieces_meet(const struct piece *a, const struct piece *b)
+{
+	return a->region == b->region && a->offset < b->offset + b->length &&
+	       b->offset < a->offset + a->length;
+}
+
 struct finish {
 	enum cause cause;
 	const struct event *event;

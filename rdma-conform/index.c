@@ -48,9 +48,7 @@ static bool pieces_overlap(const struct step *a, const struct step *b)
 {
 	for (unsigned int i = 0; i < a->pieces; i++)
 		for (unsigned int j = 0; j < b->pieces; j++)
-			if (a->piece[i].region == b->piece[j].region &&
-			    a->piece[i].offset < b->piece[j].offset + b->piece[j].length &&
-			    b->piece[j].offset < a->piece[i].offset + a->piece[i].length)
+			if (pieces_meet(&a->piece[i], &b->piece[j]))
 				return true;
 	return false;
 }
@@ -404,6 +402,7 @@ static void add_write(struct check *c, const struct message *m)
 static void read_source(struct check *c, struct message *m)
 {
 	uint32_t length = step_length(m->step), count = 0;
+	const struct piece read = { m->step->remote, m->step->remote_offset, length };
 
 	m->source_known = false;
 	m->sources = 0;
@@ -412,9 +411,7 @@ static void read_source(struct check *c, struct message *m)
 		const struct step *s = step_of(c, e);
 
 		if (e->side == m->step->side || m->step->remote_window || s->pieces != 1 ||
-		    s->piece[0].region != m->step->remote ||
-		    s->piece[0].offset >= m->step->remote_offset + length ||
-		    m->step->remote_offset >= s->piece[0].offset + s->piece[0].length)
+		    !pieces_meet(&s->piece[0], &read))
 			continue;
 		if (++count > 1 || !before(c, e, m->posted) ||
 		    s->piece[0].offset != m->step->remote_offset || s->piece[0].length < length)
@@ -460,14 +457,11 @@ void index_writers(struct check *c)
 		for (unsigned int j = 0; j < c->writer_count; j++) {
 			struct writer *r = &c->writers[i], *w = &c->writers[j];
 
-			if (r->request->step->operation != OP_READ || w->side == r->side)
-				continue;
+			const struct step *s = r->request->step;
+			const struct piece read = { s->remote, s->remote_offset, r->length };
+
 			for (unsigned int k = 0; k < w->pieces; k++)
-				if (w->piece[k].region == r->request->step->remote &&
-				    w->piece[k].offset <
-					    r->request->step->remote_offset + r->length &&
-				    r->request->step->remote_offset <
-					    w->piece[k].offset + w->piece[k].length)
-					r->wild = true;
+				r->wild |= s->operation == OP_READ && w->side != r->side &&
+					   pieces_meet(&w->piece[k], &read);
 		}
 }

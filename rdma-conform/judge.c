@@ -74,7 +74,7 @@ static void paint_fills(struct view *v)
 }
 
 /* The last fill before the look that touches the writer's piece. */
-static const struct event *fill_under(const struct view *v, const struct piece *p, uint32_t length)
+static const struct event *fill_under(const struct view *v, const struct piece *p)
 {
 	const struct event *last = NULL;
 
@@ -85,9 +85,7 @@ static const struct event *fill_under(const struct view *v, const struct piece *
 		if (e->side != v->look->side || !before(v->c, e, v->look))
 			continue;
 		for (unsigned int i = 0; i < s->pieces; i++)
-			if (s->piece[i].region == p->region &&
-			    s->piece[i].offset < p->offset + length &&
-			    p->offset < s->piece[i].offset + s->piece[i].length)
+			if (pieces_meet(&s->piece[i], p))
 				last = e;
 	}
 	return last;
@@ -139,9 +137,7 @@ static bool has_rival(const struct view *v, const struct writer *w)
 			continue;
 		for (unsigned int j = 0; j < o->pieces; j++)
 			for (unsigned int k = 0; k < w->pieces; k++)
-				if (o->piece[j].region == w->piece[k].region &&
-				    o->piece[j].offset < w->piece[k].offset + w->piece[k].length &&
-				    w->piece[k].offset < o->piece[j].offset + o->piece[j].length)
+				if (pieces_meet(&o->piece[j], &w->piece[k]))
 					return true;
 	}
 	return false;
@@ -156,25 +152,21 @@ static void for_message(struct view *v, const struct writer *w,
 	int64_t end = w->length;
 
 	for (unsigned int i = 0; i < w->pieces && offset < end; offset += w->piece[i].length, i++) {
-		uint32_t from, skip, length,
+		uint32_t from, skip, length, head,
 			all = min_of((int64_t)w->piece[i].length, end - offset);
 
-		if (overlap(v, &w->piece[i], all, &from, &skip, &length))
-			f(v, w, from, length, offset + skip);
+		if (!overlap(v, &w->piece[i], all, &from, &skip, &length))
+			continue;
+		/* Any bytes may stand before the message. */
+		head = min_of((uint32_t)max_of(-offset - skip, (int64_t)0), length);
+		memset(v->known + from, 0, head);
+		f(v, w, from + head, length - head, offset + skip + head);
 	}
 }
 
 static void paint_message(struct view *v, const struct writer *w, uint32_t from, uint32_t length,
 			  int64_t offset)
 {
-	if (offset < 0) {
-		uint32_t head = min_of((uint32_t)-offset, length);
-
-		memset(v->known + from, 0, head);
-		from += head;
-		length -= head;
-		offset = 0;
-	}
 	if (length)
 		paint(v, from, length, w->message->source[0], offset,
 		      1 + (w - v->c->writers) % (FILL - 1));
@@ -184,18 +176,10 @@ static void paint_message(struct view *v, const struct writer *w, uint32_t from,
 static void allow_message(struct view *v, const struct writer *w, uint32_t from, uint32_t length,
 			  int64_t offset)
 {
-	uint8_t *bytes = malloc(length);
+	uint8_t *bytes = malloc(length + 1);
 
 	if (!bytes)
 		abort();
-	if (offset < 0) {
-		uint32_t head = min_of((uint32_t)-offset, length);
-
-		memset(v->known + from, 0, head);
-		from += head;
-		length -= head;
-		offset = 0;
-	}
 	for (unsigned int s = 0; s < w->message->sources; s++) {
 		tag_fill(bytes, length, w->message->source[s], offset);
 		for (uint32_t i = 0; i < length; i++)
@@ -211,7 +195,7 @@ static bool touches(const struct view *v, const struct writer *w, const struct e
 
 	for (unsigned int i = 0; i < w->pieces; i++)
 		if (overlap(v, &w->piece[i], w->piece[i].length, &from, &skip, &length)) {
-			*ret_fill = fill_under(v, &w->piece[i], w->piece[i].length);
+			*ret_fill = fill_under(v, &w->piece[i]);
 			return true;
 		}
 	return false;

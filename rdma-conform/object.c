@@ -71,7 +71,9 @@ void step_resize(struct agent_thread *t, const struct step *step, struct object 
 void step_srq(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	struct ibv_srq_init_attr attr = {
-		.attr = { .max_wr = step->n ?: 16, .max_sge = t->agent->offer.max_sge, .srq_limit = step->x },
+		.attr = { .max_wr = step->n ?: 16,
+			  .max_sge = t->agent->offer.max_sge,
+			  .srq_limit = step->x },
 	};
 
 	o->srq.srq = ibv_create_srq(t->agent->pd, &attr);

@@ -127,9 +127,8 @@ void step_poll(struct agent_thread *t, const struct step *step, struct object *o
 	do {
 		n = cq_poll(t, &o->cq, min_of(most - count, (uint64_t)BATCH));
 		count += n > 0 ? n : 0;
-	} while (count < most &&
-		 (n > 0 || (!n && awaited(agent, step->object, true) &&
-			    (step->x ? now() < end : worth_waiting(agent, end)))));
+	} while (count < most && (n > 0 || (!n && awaited(agent, step->object, true) &&
+					    (step->x ? now() < end : worth_waiting(agent, end)))));
 	e = log_done(t, n < 0 ? EIO : 0);
 	e->done.value[0] = count;
 }

@@ -15,177 +15,189 @@
 
 #define BYTES 256
 
-static struct ibv_cq *cq_small(struct agent *agent)
+/* The objects of a probe, or NULL. things_end() destroys them. */
+struct things {
+	struct ibv_pd *pd;
+	struct ibv_comp_channel *channel;
+	struct ibv_cq *cq;
+	struct ibv_xrcd *xrcd;
+	struct ibv_srq *srq;
+	struct ibv_qp *qp, *target;
+	struct ibv_mr *mr;
+	struct ibv_dm *dm;
+	unsigned char bytes[2 * BYTES]; /* memory of @mr */
+};
+
+/* Return the first error. */
+static int things_end(struct things *t)
 {
-	return ibv_create_cq(agent->context, 4, NULL, NULL, 0);
+	const int errors[] = {
+		t->qp ? ibv_destroy_qp(t->qp) : 0,
+		t->target ? ibv_destroy_qp(t->target) : 0,
+		t->srq ? ibv_destroy_srq(t->srq) : 0,
+		t->xrcd ? ibv_close_xrcd(t->xrcd) : 0,
+		t->cq ? ibv_destroy_cq(t->cq) : 0,
+		t->channel ? ibv_destroy_comp_channel(t->channel) : 0,
+		t->mr ? ibv_dereg_mr(t->mr) : 0,
+		t->dm ? ibv_free_dm(t->dm) : 0,
+		t->pd ? ibv_dealloc_pd(t->pd) : 0,
+	};
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(errors); i++)
+		if (errors[i])
+			return positive(errors[i]);
+	return 0;
 }
 
-static void cq_end(struct ibv_cq *cq)
+static bool cq_add(struct agent *agent, struct things *t, unsigned int entries)
 {
-	if (cq)
-		ibv_destroy_cq(cq);
+	t->cq = ibv_create_cq(agent->context, entries, NULL, t->channel, 0);
+	return t->cq;
 }
 
-static struct ibv_qp *qp_small(struct agent *agent, struct ibv_cq *cq, struct ibv_srq *srq,
-			       enum ibv_qp_type type, unsigned int depth)
+static bool srq_add(struct agent *agent, struct things *t, unsigned int depth)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = depth, .max_sge = 1 } };
+
+	t->srq = ibv_create_srq(agent->pd, &attr);
+	return t->srq;
+}
+
+/* With a completion queue, and with the shared receive queue if there is one. */
+static bool qp_add(struct agent *agent, struct things *t, enum ibv_qp_type type, unsigned int depth)
 {
 	struct ibv_qp_init_attr attr = {
-		.send_cq = cq,
-		.recv_cq = cq,
-		.srq = srq,
+		.srq = t->srq,
 		.cap = { .max_send_wr = depth, .max_send_sge = 1 },
 		.qp_type = type,
 	};
 
-	if (!cq)
-		return NULL;
-	if (!srq)
+	if (!t->cq && !cq_add(agent, t, 4))
+		return false;
+	attr.send_cq = attr.recv_cq = t->cq;
+	if (!t->srq)
 		attr.cap.max_recv_wr = attr.cap.max_recv_sge = 1;
-	return ibv_create_qp(agent->pd, &attr);
+	t->qp = ibv_create_qp(agent->pd, &attr);
+	return t->qp;
 }
 
-static struct ibv_srq *srq_small(struct agent *agent, unsigned int depth)
+static bool mr_add(struct ibv_pd *pd, struct things *t, int access)
 {
-	struct ibv_srq_init_attr attr = { .attr = { .max_wr = depth, .max_sge = 1 } };
-
-	return ibv_create_srq(agent->pd, &attr);
+	t->mr = ibv_reg_mr(pd, t->bytes, sizeof(t->bytes), access);
+	return t->mr;
 }
 
-static int probe_cq_limit(struct agent *agent)
+static int probe_cq_limit(struct agent *agent, struct things *t)
 {
-	struct ibv_cq *cq;
-
 	if (agent->offer.max_cqe >= INT_MAX)
 		return EOPNOTSUPP;
-	cq = ibv_create_cq(agent->context, agent->offer.max_cqe + 1, NULL, NULL, 0);
-	return cq ? ibv_destroy_cq(cq) : errno;
+	return cq_add(agent, t, agent->offer.max_cqe + 1) ? 0 : errno;
 }
 
-static int probe_qp_limit(struct agent *agent)
+static int probe_qp_limit(struct agent *agent, struct things *t)
 {
-	struct ibv_cq *cq = cq_small(agent);
-	struct ibv_qp *qp = qp_small(agent, cq, NULL, IBV_QPT_RC, agent->offer.max_qp_wr + 1);
-	int r = !cq ? EOPNOTSUPP : qp ? ibv_destroy_qp(qp) : errno;
-
-	cq_end(cq);
-	return r;
+	if (!cq_add(agent, t, 4))
+		return EOPNOTSUPP;
+	return qp_add(agent, t, IBV_QPT_RC, agent->offer.max_qp_wr + 1) ? 0 : errno;
 }
 
-static int probe_srq_limit(struct agent *agent)
+static int probe_srq_limit(struct agent *agent, struct things *t)
 {
-	struct ibv_srq *srq;
-
 	if (!agent->offer.srq)
 		return EOPNOTSUPP;
-	srq = srq_small(agent, agent->offer.max_srq_wr + 1);
-	return srq ? ibv_destroy_srq(srq) : errno;
+	return srq_add(agent, t, agent->offer.max_srq_wr + 1) ? 0 : errno;
 }
 
-static int probe_no_write(struct agent *agent)
+static int probe_no_write(struct agent *agent, struct things *t)
 {
-	static char bytes[BYTES];
-	struct ibv_mr *mr = ibv_reg_mr(agent->pd, bytes, sizeof(bytes), IBV_ACCESS_REMOTE_WRITE);
-
-	return mr ? ibv_dereg_mr(mr) : errno;
+	return mr_add(agent->pd, t, IBV_ACCESS_REMOTE_WRITE) ? 0 : errno;
 }
 
-static int probe_gid_index(struct agent *agent)
+static int probe_gid_index(struct agent *agent, struct things *t)
 {
 	union ibv_gid gid;
 
 	return positive(ibv_query_gid(agent->context, agent->port, 100000, &gid));
 }
 
-static int probe_pd_busy(struct agent *agent)
+static int probe_pd_busy(struct agent *agent, struct things *t)
 {
-	static char bytes[BYTES];
-	struct ibv_pd *pd = ibv_alloc_pd(agent->context);
-	struct ibv_mr *mr = pd ? ibv_reg_mr(pd, bytes, sizeof(bytes), 0) : NULL;
-	int r = mr ? positive(ibv_dealloc_pd(pd)) : EOPNOTSUPP;
+	int r;
 
-	if (mr)
-		ibv_dereg_mr(mr);
-	if (pd && r)
-		ibv_dealloc_pd(pd);
+	t->pd = ibv_alloc_pd(agent->context);
+	if (!t->pd || !mr_add(t->pd, t, 0))
+		return EOPNOTSUPP;
+	r = positive(ibv_dealloc_pd(t->pd));
+	if (!r)
+		t->pd = NULL;
 	return r;
 }
 
-static int probe_srq_busy(struct agent *agent)
+static int probe_srq_busy(struct agent *agent, struct things *t)
 {
-	struct ibv_cq *cq = cq_small(agent);
-	struct ibv_srq *srq = agent->offer.srq ? srq_small(agent, 4) : NULL;
-	struct ibv_qp *qp = srq ? qp_small(agent, cq, srq, IBV_QPT_RC, 1) : NULL;
-	int r = qp ? positive(ibv_destroy_srq(srq)) : EOPNOTSUPP;
+	int r;
 
-	if (qp)
-		ibv_destroy_qp(qp);
-	if (srq && r)
-		ibv_destroy_srq(srq);
-	cq_end(cq);
+	if (!agent->offer.srq || !srq_add(agent, t, 4) || !qp_add(agent, t, IBV_QPT_RC, 1))
+		return EOPNOTSUPP;
+	r = positive(ibv_destroy_srq(t->srq));
+	if (!r)
+		t->srq = NULL;
 	return r;
 }
 
-static int probe_mcast_gid(struct agent *agent)
+static int probe_mcast_gid(struct agent *agent, struct things *t)
 {
-	struct ibv_cq *cq = cq_small(agent);
-	struct ibv_qp *qp =
-		agent->offer.multicast ? qp_small(agent, cq, NULL, IBV_QPT_UD, 1) : NULL;
-	int r = qp ? positive(ibv_attach_mcast(qp, &agent->gid, agent->lid)) : EOPNOTSUPP;
+	int r;
 
-	if (qp && !r)
-		ibv_detach_mcast(qp, &agent->gid, agent->lid);
-	if (qp)
-		ibv_destroy_qp(qp);
-	cq_end(cq);
+	if (!agent->offer.multicast || !qp_add(agent, t, IBV_QPT_UD, 1))
+		return EOPNOTSUPP;
+	r = positive(ibv_attach_mcast(t->qp, &agent->gid, agent->lid));
+	if (!r)
+		ibv_detach_mcast(t->qp, &agent->gid, agent->lid);
 	return r;
 }
 
-static int dm_try(struct agent *agent, uint64_t offset)
+static int dm_try(struct agent *agent, struct things *t, uint64_t offset)
 {
 	struct ibv_alloc_dm_attr attr = { .length = 4096 };
-	struct ibv_dm *dm = ibv_alloc_dm(agent->context, &attr);
 	unsigned char out[BYTES], in[BYTES] = {};
 	int r;
 
-	if (!dm)
+	t->dm = ibv_alloc_dm(agent->context, &attr);
+	if (!t->dm)
 		return EOPNOTSUPP;
 	memset(out, 0x5a, sizeof(out));
-	r = positive(ibv_memcpy_to_dm(dm, offset, out, sizeof(out)));
-	if (!r)
-		r = positive(ibv_memcpy_from_dm(in, dm, offset, sizeof(in)));
-	if (!r && memcmp(in, out, sizeof(in)))
-		r = EBADMSG;
-	ibv_free_dm(dm);
-	return r;
+	r = positive(ibv_memcpy_to_dm(t->dm, offset, out, sizeof(out)))
+		    ?: positive(ibv_memcpy_from_dm(in, t->dm, offset, sizeof(in)));
+	return r ?: memcmp(in, out, sizeof(in)) ? EBADMSG : 0;
 }
 
-static int probe_dm_bytes(struct agent *agent)
+static int probe_dm_bytes(struct agent *agent, struct things *t)
 {
-	return dm_try(agent, 64);
+	return dm_try(agent, t, 64);
 }
 
-static int probe_dm_limit(struct agent *agent)
+static int probe_dm_limit(struct agent *agent, struct things *t)
 {
-	return dm_try(agent, 4096);
+	return dm_try(agent, t, 4096);
 }
 
 /* A second context of the same device. The objects that it imports are those of the first. */
-static int probe_import(struct agent *agent)
+static int probe_import(struct agent *agent, struct things *t)
 {
-	static char bytes[BYTES];
 	struct ibv_context *context = ibv_import_device(dup(agent->context->cmd_fd));
-	struct ibv_mr *mr = ibv_reg_mr(agent->pd, bytes, sizeof(bytes), IBV_ACCESS_LOCAL_WRITE);
 	struct ibv_pd *pd = context ? ibv_import_pd(context, agent->pd->handle) : NULL;
-	struct ibv_mr *copy = pd && mr ? ibv_import_mr(pd, mr->handle) : NULL;
-	int r = !context || !mr					   ? EOPNOTSUPP
-		: !copy						   ? errno
-		: copy->lkey != mr->lkey || copy->rkey != mr->rkey ? EBADMSG
-								   : 0;
+	struct ibv_mr *copy = NULL;
+	int r = EOPNOTSUPP;
 
+	if (pd && mr_add(agent->pd, t, IBV_ACCESS_LOCAL_WRITE)) {
+		copy = ibv_import_mr(pd, t->mr->handle);
+		r = !copy						     ? errno
+		    : copy->lkey != t->mr->lkey || copy->rkey != t->mr->rkey ? EBADMSG
+									     : 0;
+	}
 	if (copy)
 		ibv_unimport_mr(copy);
-	if (mr)
-		ibv_dereg_mr(mr);
 	if (pd)
 		ibv_unimport_pd(pd);
 	if (context)
@@ -193,16 +205,7 @@ static int probe_import(struct agent *agent)
 	return r;
 }
 
-struct xrc {
-	struct ibv_cq *cq;
-	struct ibv_xrcd *xrcd;
-	struct ibv_srq *srq;
-	struct ibv_qp *send, *recv;
-	struct ibv_mr *mr;
-	unsigned char bytes[2 * BYTES];
-};
-
-static void xrc_make(struct agent *agent, struct xrc *x)
+static bool xrc_add(struct agent *agent, struct things *t)
 {
 	struct ibv_xrcd_init_attr domain = { .comp_mask = IBV_XRCD_INIT_ATTR_FD |
 							  IBV_XRCD_INIT_ATTR_OFLAGS,
@@ -215,33 +218,35 @@ static void xrc_make(struct agent *agent, struct xrc *x)
 							 IBV_SRQ_INIT_ATTR_PD,
 					    .srq_type = IBV_SRQT_XRC,
 					    .pd = agent->pd };
-	struct ibv_qp_init_attr_ex recv = { .qp_type = IBV_QPT_XRC_RECV,
-					    .comp_mask = IBV_QP_INIT_ATTR_XRCD };
+	struct ibv_qp_init_attr_ex target = { .qp_type = IBV_QPT_XRC_RECV,
+					      .comp_mask = IBV_QP_INIT_ATTR_XRCD };
 
-	x->cq = cq_small(agent);
-	x->mr = ibv_reg_mr(agent->pd, x->bytes, sizeof(x->bytes), IBV_ACCESS_LOCAL_WRITE);
-	x->xrcd = recv.xrcd = srq.xrcd = ibv_open_xrcd(agent->context, &domain);
-	srq.cq = x->cq;
-	x->srq = x->xrcd && x->cq && x->mr ? ibv_create_srq_ex(agent->context, &srq) : NULL;
-	x->recv = x->srq ? ibv_create_qp_ex(agent->context, &recv) : NULL;
-	x->send = x->recv ? qp_small(agent, x->cq, NULL, IBV_QPT_XRC_SEND, 4) : NULL;
+	t->xrcd = ibv_open_xrcd(agent->context, &domain);
+	if (!t->xrcd || !qp_add(agent, t, IBV_QPT_XRC_SEND, 4) ||
+	    !mr_add(agent->pd, t, IBV_ACCESS_LOCAL_WRITE))
+		return false;
+	target.xrcd = srq.xrcd = t->xrcd;
+	srq.cq = t->cq;
+	t->srq = ibv_create_srq_ex(agent->context, &srq);
+	t->target = t->srq ? ibv_create_qp_ex(agent->context, &target) : NULL;
+	return t->target;
 }
 
-static int xrc_connect(struct agent *agent, struct xrc *x)
+static int xrc_connect(struct agent *agent, struct things *t)
 {
 	struct ibv_ah_attr own = address_of(agent, agent->gid, agent->lid);
 	const struct step timers = { .n = 18, .x = 7, .y = 7 };
 
-	return qp_to_init(agent, x->recv) ?: qp_to_init(agent, x->send)
-		?: qp_to_rtr(agent, x->recv, &own, x->send->qp_num, 7)
-		?: qp_to_rtr(agent, x->send, &own, x->recv->qp_num, 7)
-		?: qp_to_rts(x->send, 7, &timers);
+	return qp_to_init(agent, t->target) ?: qp_to_init(agent, t->qp)
+		?: qp_to_rtr(agent, t->target, &own, t->qp->qp_num, 7)
+		?: qp_to_rtr(agent, t->qp, &own, t->target->qp_num, 7)
+		?: qp_to_rts(t->qp, 7, &timers);
 }
 
-static int xrc_send(struct agent *agent, struct xrc *x)
+static int xrc_send(struct agent *agent, struct things *t)
 {
-	struct ibv_sge from = { (uintptr_t)x->bytes, BYTES, x->mr->lkey };
-	struct ibv_sge to = { (uintptr_t)x->bytes + BYTES, BYTES, x->mr->lkey };
+	struct ibv_sge from = { (uintptr_t)t->bytes, BYTES, t->mr->lkey };
+	struct ibv_sge to = { (uintptr_t)t->bytes + BYTES, BYTES, t->mr->lkey };
 	struct ibv_recv_wr recv = { .wr_id = 1, .sg_list = &to, .num_sge = 1 }, *bad_recv;
 	struct ibv_send_wr send = { .wr_id = 2,
 				    .sg_list = &from,
@@ -253,39 +258,23 @@ static int xrc_send(struct agent *agent, struct xrc *x)
 	struct ibv_wc wc;
 	int r;
 
-	if (ibv_get_srq_num(x->srq, &send.qp_type.xrc.remote_srqn))
+	if (ibv_get_srq_num(t->srq, &send.qp_type.xrc.remote_srqn))
 		return EINVAL;
-	memset(x->bytes, 0x5a, BYTES);
-	r = ibv_post_srq_recv(x->srq, &recv, &bad_recv) ?: ibv_post_send(x->send, &send, &bad_send);
+	memset(t->bytes, 0x5a, BYTES);
+	r = ibv_post_srq_recv(t->srq, &recv, &bad_recv) ?: ibv_post_send(t->qp, &send, &bad_send);
 	for (unsigned int count = 0; !r && count < 2;) {
-		int n = ibv_poll_cq(x->cq, 1, &wc);
+		int n = ibv_poll_cq(t->cq, 1, &wc);
 
 		count += n > 0;
 		if (n < 0 || (n && wc.status) || (!n && now() > end))
 			r = n > 0 ? EREMOTEIO : ETIMEDOUT;
 	}
-	return r ?: memcmp(x->bytes, x->bytes + BYTES, BYTES) ? EBADMSG : 0;
+	return r ?: memcmp(t->bytes, t->bytes + BYTES, BYTES) ? EBADMSG : 0;
 }
 
-static int probe_xrc_send(struct agent *agent)
+static int probe_xrc_send(struct agent *agent, struct things *t)
 {
-	struct xrc x = {};
-	int r;
-
-	xrc_make(agent, &x);
-	r = !x.send ? EOPNOTSUPP : xrc_connect(agent, &x) ?: xrc_send(agent, &x);
-	if (x.send)
-		ibv_destroy_qp(x.send);
-	if (x.recv)
-		ibv_destroy_qp(x.recv);
-	if (x.srq)
-		ibv_destroy_srq(x.srq);
-	if (x.xrcd)
-		ibv_close_xrcd(x.xrcd);
-	if (x.mr)
-		ibv_dereg_mr(x.mr);
-	cq_end(x.cq);
-	return r;
+	return !xrc_add(agent, t) ? EOPNOTSUPP : xrc_connect(agent, t) ?: xrc_send(agent, t);
 }
 
 static void *wait_for_event(void *arg)
@@ -298,40 +287,38 @@ static void *wait_for_event(void *arg)
 }
 
 /* Cancel a thread that waits for an event. Afterwards all objects can be destroyed. */
-static int probe_cancel(struct agent *agent)
+static int probe_cancel(struct agent *agent, struct things *t)
 {
-	struct ibv_comp_channel *channel = ibv_create_comp_channel(agent->context);
-	struct ibv_cq *cq = channel ? ibv_create_cq(agent->context, 4, NULL, channel, 0) : NULL;
-	void *result = PTHREAD_CANCELED;
+	void *result;
 	pthread_t thread;
-	int r = 0;
 
-	if (cq) {
-		if (pthread_create(&thread, NULL, wait_for_event, channel))
-			abort();
-		pthread_cancel(thread);
-		pthread_join(thread, &result);
-		r = positive(ibv_destroy_cq(cq));
-	}
-	if (channel)
-		r = r ?: positive(ibv_destroy_comp_channel(channel));
-	if (!cq)
+	t->channel = ibv_create_comp_channel(agent->context);
+	if (!t->channel || !cq_add(agent, t, 4))
 		return EOPNOTSUPP;
-	return r ?: result == PTHREAD_CANCELED ? 0 : EBADMSG;
+	if (pthread_create(&thread, NULL, wait_for_event, t->channel))
+		abort();
+	pthread_cancel(thread);
+	pthread_join(thread, &result);
+	return result == PTHREAD_CANCELED ? 0 : EBADMSG;
 }
 
 int probe_run(struct agent *agent, enum probe probe)
 {
-	static int (*const probes[PROBE_COUNT])(struct agent * agent) = {
+	static int (*const probes[PROBE_COUNT])(struct agent * agent, struct things * t) = {
 		[PROBE_CQ_LIMIT] = probe_cq_limit,   [PROBE_QP_LIMIT] = probe_qp_limit,
 		[PROBE_SRQ_LIMIT] = probe_srq_limit, [PROBE_NO_WRITE] = probe_no_write,
 		[PROBE_GID_INDEX] = probe_gid_index, [PROBE_PD_BUSY] = probe_pd_busy,
 		[PROBE_SRQ_BUSY] = probe_srq_busy,   [PROBE_MCAST_GID] = probe_mcast_gid,
 		[PROBE_DM_BYTES] = probe_dm_bytes,   [PROBE_DM_LIMIT] = probe_dm_limit,
 		[PROBE_IMPORT] = probe_import,	     [PROBE_XRC_SEND] = probe_xrc_send,
-		[PROBE_CM_DATA] = probe_cm_data,     [PROBE_CM_REJECT] = probe_cm_reject,
-		[PROBE_CM_LEAVE] = probe_cm_leave,   [PROBE_CANCEL] = probe_cancel,
+		[PROBE_CANCEL] = probe_cancel,
 	};
+	struct things t = {};
+	int r, end;
 
-	return probe < PROBE_COUNT ? probes[probe](agent) : EOPNOTSUPP;
+	if (probe >= PROBE_CM_DATA && probe <= PROBE_CM_LEAVE)
+		return probe_cm(agent, probe);
+	r = probe < PROBE_COUNT ? probes[probe](agent, &t) : EOPNOTSUPP;
+	end = things_end(&t);
+	return r ?: end;
 }

@@ -158,17 +158,9 @@ static int leave(struct cm *cm)
 	return r;
 }
 
-int probe_cm_data(struct agent *agent)
+int probe_cm(struct agent *agent, enum probe probe)
 {
-	return cm_play(agent, answer);
-}
-
-int probe_cm_reject(struct agent *agent)
-{
-	return cm_play(agent, reject);
-}
-
-int probe_cm_leave(struct agent *agent)
-{
-	return cm_play(agent, leave);
+	return cm_play(agent, probe == PROBE_CM_DATA	 ? answer
+			      : probe == PROBE_CM_REJECT ? reject
+							 : leave);
 }

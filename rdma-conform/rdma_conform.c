@@ -178,9 +178,9 @@ static void finding_shorten(const struct options *o, struct world *world, struct
 	if (!o->no_shrink && !*f->known)
 		f->percent = shrink(world, shortest, f->rule, 40 * SECOND);
 	f->steps = shortest->count;
-	f->program = text_of_program(shortest);
+	f->program = text_of(shortest, NULL);
 	if (!o->no_shrink && !*f->known && breaks(world, shortest, f->rule, 100, check, &trial))
-		f->events = text_of_events(&trial);
+		f->events = text_of(NULL, &trial);
 	free(shortest);
 	free(check);
 }
@@ -232,15 +232,6 @@ static void offer_least(const struct world *world, struct offer *ret_offer)
 		least[i] = min_of(a[i], b[i]);
 }
 
-static void print_events(const struct trial *trial)
-{
-	char *text = text_of_events(trial);
-
-	program_print(stdout, trial->program);
-	fputs(text ?: "", stdout);
-	free(text);
-}
-
 static int run(const struct options *o, struct report *report)
 {
 	static struct program program;
@@ -259,8 +250,12 @@ static int run(const struct options *o, struct report *report)
 			generate(o->seed + i, o->threads, &report->offer, &program);
 		if (world_run(&world, &program, &trial) < 0)
 			return EXIT_NO_DEVICE;
-		if (o->events)
-			print_events(&trial);
+		if (o->events) {
+			char *text = text_of(&program, &trial);
+
+			fputs(text, stdout);
+			free(text);
+		}
 		check_trial(&check, &trial, report->wanted, report->exercised);
 		tally_add(&report->tally, &trial);
 		report->programs++;

@@ -97,28 +97,17 @@ const char *report_doubt(const struct report *r)
 	return r->some ? "no chosen rule was exercised" : "no rule about data was exercised";
 }
 
-char *text_of_program(const struct program *program)
+char *text_of(const struct program *program, const struct trial *trial)
 {
 	char *text = NULL;
 	size_t length;
 	FILE *to = open_memstream(&text, &length);
 
 	if (!to)
-		return NULL;
-	program_print(to, program);
-	fclose(to);
-	return text;
-}
-
-char *text_of_events(const struct trial *trial)
-{
-	char *text = NULL;
-	size_t length;
-	FILE *to = open_memstream(&text, &length);
-
-	if (!to)
-		return NULL;
-	for (unsigned int i = 0; i < trial->count; i++)
+		abort();
+	if (program)
+		program_print(to, program);
+	for (unsigned int i = 0; trial && i < trial->count; i++)
 		event_print(to, &trial->events[i], trial->program);
 	fclose(to);
 	return text;

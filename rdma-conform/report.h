@@ -47,7 +47,7 @@ unsigned int report_failures(const struct report *report);
 /* Return why a run without a failure proves nothing, or NULL. */
 const char *report_doubt(const struct report *report);
 void report_rules(FILE *to);
-char *text_of_program(const struct program *program);
-char *text_of_events(const struct trial *trial);
+/* Return the text of a program, of the events of a trial, or of both. */
+char *text_of(const struct program *program, const struct trial *trial);
 
 #endif

@@ -20,17 +20,16 @@ static bool gone_before(const struct check *c, const struct event *qp, const str
 		end = done_on(c, VERB_DESTROY, qp->side, 'q', s->object);
 	else
 		FOR_EACH_DONE(c, d, VERB_CROWD)
-		if (d->side == qp->side && step_of(c, d)->object == s->object && !step_of(c, d)->n)
-			end = d;
+	if (d->side == qp->side && step_of(c, d)->object == s->object && !step_of(c, d)->n)
+		end = d;
 	return end && before(c, end, e);
 }
 
 RULE(unique_numbers)
 {
 	FOR_EACH_EVENT(c, a)
-	for (const struct event *b = a + 1;
-	     c->trial->offers[0].same_address && makes_qp(c, a) &&
-	     b < c->trial->events + c->trial->count;
+	for (const struct event *b = a + 1; c->trial->offers[0].same_address && makes_qp(c, a) &&
+					    b < c->trial->events + c->trial->count;
 	     b++)
 		if (makes_qp(c, b))
 			keeps(c, b,

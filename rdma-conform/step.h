@@ -20,12 +20,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#define OBJECTS	  32 /* of a kind on a side */
-#define THREADS	  4  /* of a side */
-#define SGES	  4
-#define STEPS	  1024
+#define OBJECTS	     32 /* of a kind on a side */
+#define THREADS	     4	/* of a side */
+#define SGES	     4
+#define STEPS	     1024
 #define INLINE_BYTES 64 /* of a request with inline data, at most */
-#define NO_OBJECT 255
+#define NO_OBJECT    255
 
 /* clang-format off */
 /* X(name in the code, name in the text, effect on its object, letters of the object). The agent

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "rdma-conform/report.h"
 #include "rdma-conform/wire.h"
 #include "rdma-conform/world.h"
 #include "util/util.h"
@@ -89,7 +90,10 @@ static void user_set(const struct world_options *options, uint8_t side)
 	}
 }
 
-static pid_t agent_fork(const struct world_options *options, uint8_t side, int control, int peer)
+/* @others: descriptors that the process closes, so that the connections of an agent close when it
+ * dies. */
+static pid_t agent_fork(const struct world_options *options, uint8_t side, int control, int peer,
+			const int *others, unsigned int count)
 {
 	struct agent_start start = { options, side, control, peer };
 	pid_t child = fork();
@@ -97,6 +101,8 @@ static pid_t agent_fork(const struct world_options *options, uint8_t side, int c
 	if (child)
 		return child;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (unsigned int i = 0; i < count; i++)
+		close(others[i]);
 	user_set(options, side);
 	agent_main(&start);
 	_exit(0);
@@ -152,7 +158,7 @@ static int start_remote(struct world *world)
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, near))
 		return -errno;
-	world->child[0] = agent_fork(options, 0, near[1], peer);
+	world->child[0] = agent_fork(options, 0, near[1], peer, NULL, 0);
 	world->control[0] = near[0];
 	close(near[1]);
 	close(peer);
@@ -173,26 +179,12 @@ static int start_local(struct world *world)
 	}
 	if (world->options->one_process)
 		world->child[0] = agents_fork_together(world->options, far, peer);
-	else
-		for (unsigned int i = 0; i < 2; i++) {
-			pid_t child = fork();
+	for (unsigned int i = 0; i < 2 && !world->options->one_process; i++) {
+		const int others[] = { far[!i], peer[!i], world->control[0], world->control[1] };
 
-			/* Each has only its own end, so that the connections of an agent close when
-			 * it dies. */
-			if (!child) {
-				struct agent_start start = { world->options, i, far[i], peer[i] };
-
-				prctl(PR_SET_PDEATHSIG, SIGKILL);
-				close(far[!i]);
-				close(peer[!i]);
-				close(world->control[0]);
-				close(world->control[1]);
-				user_set(world->options, i);
-				agent_main(&start);
-				_exit(0);
-			}
-			world->child[i] = child;
-		}
+		world->child[i] =
+			agent_fork(world->options, i, far[i], peer[i], others, ARRAY_SIZE(others));
+	}
 	for (unsigned int i = 0; i < 2; i++) {
 		close(far[i]);
 		close(peer[i]);
@@ -251,17 +243,11 @@ void world_stop(struct world *world)
 
 static int program_send(struct world *world, const struct program *program)
 {
-	char *text = NULL;
-	size_t length = 0;
-	FILE *to = open_memstream(&text, &length);
+	char *text = text_of(program, NULL);
 	int r = 0;
 
-	if (!to)
-		return -ENOMEM;
-	program_print(to, program);
-	fclose(to);
 	for (unsigned int i = 0; i < 2; i++)
-		r = wire_frame_write(world->control[i], text, length) ?: r;
+		r = wire_frame_write(world->control[i], text, strlen(text)) ?: r;
 	free(text);
 	return r;
 }
@@ -352,7 +338,7 @@ int world_serve(const struct world_options *options)
 		int peer = control < 0 ? -1 : accept(listener, NULL, NULL);
 
 		if (peer >= 0)
-			agent_fork(options, 1, control, peer);
+			agent_fork(options, 1, control, peer, NULL, 0);
 		close(control);
 		close(peer);
 	}
