@@ -49,8 +49,9 @@ static int gid_choose(struct agent *agent, int wanted)
 	return best < 0 ? -ENODEV : 0;
 }
 
+/* @inline_bytes: the inline data that is asked for, and then what the queue pair has; or NULL. */
 static bool qp_works(struct agent *agent, enum ibv_qp_type type, uint64_t send_ops,
-		     uint32_t inline_bytes)
+		     uint32_t *inline_bytes)
 {
 	struct ibv_cq *cq = ibv_create_cq(agent->context, 4, NULL, NULL, 0);
 	struct ibv_qp_init_attr_ex attr = {
@@ -60,7 +61,7 @@ static bool qp_works(struct agent *agent, enum ibv_qp_type type, uint64_t send_o
 			 .max_recv_wr = 1,
 			 .max_send_sge = 1,
 			 .max_recv_sge = 1,
-			 .max_inline_data = inline_bytes },
+			 .max_inline_data = inline_bytes ? *inline_bytes : 0 },
 		.qp_type = type,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | (send_ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
 		.pd = agent->pd,
@@ -69,6 +70,8 @@ static bool qp_works(struct agent *agent, enum ibv_qp_type type, uint64_t send_o
 	struct ibv_qp *qp = cq ? ibv_create_qp_ex(agent->context, &attr) : NULL;
 	bool works = qp && (!send_ops || ibv_qp_to_qp_ex(qp));
 
+	if (inline_bytes)
+		*inline_bytes = qp ? attr.cap.max_inline_data : 0;
 	if (qp)
 		ibv_destroy_qp(qp);
 	if (cq)
@@ -114,12 +117,14 @@ static int offer_learn(struct agent *agent, const struct ibv_port_attr *port)
 							     IBV_DEVICE_MEM_WINDOW_TYPE_2B);
 	o->srq = attr.max_srq > 0;
 	/* A queue pair that is refused for another reason is not a feature that is missing. */
-	o->rc = qp_works(agent, IBV_QPT_RC, 0, 0) || (errno != EOPNOTSUPP && errno != ENOSYS);
-	o->uc = qp_works(agent, IBV_QPT_UC, 0, 0);
-	o->ud = qp_works(agent, IBV_QPT_UD, 0, 0);
-	o->inline_data = qp_works(agent, o->rc ? IBV_QPT_RC : IBV_QPT_UD, 0, INLINE_BYTES);
+	o->rc = qp_works(agent, IBV_QPT_RC, 0, NULL) || (errno != EOPNOTSUPP && errno != ENOSYS);
+	o->uc = qp_works(agent, IBV_QPT_UC, 0, NULL);
+	o->ud = qp_works(agent, IBV_QPT_UD, 0, NULL);
+	o->inline_bytes = INLINE_BYTES;
+	o->inline_asked = qp_works(agent, o->rc ? IBV_QPT_RC : IBV_QPT_UD, 0, &o->inline_bytes);
 	o->extended_cq = extended_cq_works(agent);
-	o->wr_api = qp_works(agent, IBV_QPT_RC, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE, 0);
+	o->wr_api =
+		qp_works(agent, IBV_QPT_RC, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE, NULL);
 	o->multicast = attr.max_mcast_grp > 0;
 	o->on_demand = on_demand_works(agent);
 	o->ethernet = port->link_layer == IBV_LINK_LAYER_ETHERNET;

@@ -69,7 +69,9 @@ struct offer {
 	char device[64];
 	uint32_t max_qp_wr, max_sge, max_cqe, max_srq_wr;
 	uint32_t mtu; /* bytes */
-	uint32_t atomics, windows, extended_cq, wr_api, inline_data;
+	uint32_t atomics, windows, extended_cq, wr_api;
+	uint32_t inline_asked; /* queue pairs may ask for INLINE_BYTES of inline data */
+	uint32_t inline_bytes; /* that they get */
 	uint32_t rc, uc, ud, srq, multicast, on_demand, ethernet, same_address;
 };
 

@@ -133,9 +133,10 @@ static void reduce(const struct offer *offer, struct step *step)
 		step->words &= ~WORD(WR_API);
 	if (!offer->extended_cq)
 		step->words &= ~WORD(EXTENDED);
-	if (!offer->inline_data || step_length(step) > INLINE_BYTES)
+	if (!offer->inline_bytes ||
+	    step_length(step) > min_of(offer->inline_bytes, INLINE_BYTES + 0u))
 		step->words &= ~WORD(INLINE);
-	if (!offer->inline_data && step->verb == VERB_QP)
+	if (!offer->inline_asked && step->verb == VERB_QP)
 		step->y = 0;
 }
 
