@@ -26,10 +26,6 @@ struct cq {
 	unsigned int crowd_count;
 };
 
-struct srq {
-	struct ibv_srq *srq;
-};
-
 struct mw {
 	struct ibv_mw *mw;
 	uint64_t address;
@@ -53,7 +49,7 @@ struct object {
 	union {
 		struct region region;
 		struct cq cq;
-		struct srq srq;
+		struct ibv_srq *srq;
 		struct mw mw;
 		struct qp qp;
 		struct ibv_pd *pd;

@@ -63,13 +63,9 @@ const struct message *message_of_wc(const struct check *c, const struct event *w
 const struct event *done_on(const struct check *c, enum verb verb, uint8_t side, char kind,
 			    uint8_t number)
 {
-	FOR_EACH_DONE(c, e, verb)
-	{
-		const struct step *s = step_of(c, e);
-
-		if (e->side == side && !e->done.error && s->kind == kind && s->object == number)
-			return e;
-	}
+	FOR_EACH_ON(c, e, verb, side, number)
+	if (step_of(c, e)->kind == kind)
+		return e;
 	return NULL;
 }
 

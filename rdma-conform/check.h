@@ -210,6 +210,10 @@ const struct message *message_released(const struct check *c, const struct event
 #define FOR_EACH_DONE(c, e, v) \
 	FOR_EACH_EVENT(c, e)   \
 	if (e->kind == EVENT_DONE && step_of(c, e) && step_of(c, e)->verb == (v))
+/* Steps of verb @v that succeeded on the object @number of @on. */
+#define FOR_EACH_ON(c, e, v, on, number) \
+	FOR_EACH_DONE(c, e, v)           \
+	if (e->side == (on) && !e->done.error && step_of(c, e)->object == (number))
 #define FOR_EACH_MESSAGE(c, m)                                                      \
 	for (const struct message *m = (c)->messages; m < (c)->messages + 256; m++) \
 		if (m->step)

@@ -64,15 +64,11 @@ static void finish_add(struct finish *finishes, unsigned int *count, enum cause 
 static void finish_by_qp(const struct check *c, struct finish *finishes, unsigned int *count,
 			 uint8_t side, uint8_t number, bool by_err)
 {
-	FOR_EACH_DONE(c, e, VERB_MODIFY)
+	FOR_EACH_ON(c, e, VERB_MODIFY, side, number)
 	{
-		const struct step *s = step_of(c, e);
-
-		if (e->side != side || e->done.error || s->object != number)
-			continue;
-		if (HAS(s, RESET))
+		if (HAS(step_of(c, e), RESET))
 			finish_add(finishes, count, CAUSE_RESET, e);
-		else if (by_err && HAS(s, ERR))
+		else if (by_err && HAS(step_of(c, e), ERR))
 			finish_add(finishes, count, CAUSE_ERR, e);
 	}
 	finish_add(finishes, count, CAUSE_DESTROY, done_on(c, VERB_DESTROY, side, 'q', number));
@@ -337,9 +333,8 @@ static void finish_by_memory(const struct check *c, struct writer *w, const stru
 	}
 	finish_add(w->finish, &w->finishes, CAUSE_DEREG,
 		   done_on(c, VERB_DESTROY, side, 'r', s->remote));
-	FOR_EACH_DONE(c, e, VERB_REREG)
-	if (e->side == side && !e->done.error && step_of(c, e)->object == s->remote &&
-	    !HAS(step_of(c, e), REMOTE_WRITE))
+	FOR_EACH_ON(c, e, VERB_REREG, side, s->remote)
+	if (!HAS(step_of(c, e), REMOTE_WRITE))
 		finish_add(w->finish, &w->finishes, CAUSE_REREG, e);
 }
 
@@ -391,9 +386,8 @@ static void add_write(struct check *c, const struct message *m)
 	    !m->failed)
 		finish_add(w->finish, &w->finishes, CAUSE_COMPLETION, m->last);
 	finish_by_qp(c, w->finish, &w->finishes, w->side, s->object, true);
-	FOR_EACH_DONE(c, e, VERB_ACCESS)
-	if (e->side == w->side && !e->done.error && step_of(c, e)->object == s->object &&
-	    !HAS(step_of(c, e), REMOTE_WRITE))
+	FOR_EACH_ON(c, e, VERB_ACCESS, w->side, s->object)
+	if (!HAS(step_of(c, e), REMOTE_WRITE))
 		finish_add(w->finish, &w->finishes, CAUSE_ACCESS, e);
 	finish_by_memory(c, w, s);
 }

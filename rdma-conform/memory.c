@@ -248,7 +248,7 @@ void step_watch(struct agent_thread *t, const struct step *step, struct object *
 
 	if (!word)
 		return;
-	before = HAS(step, RESET) ? 0 : atomic_load(word);
+	before = atomic_load(word);
 	while (!changed && now() < end)
 		changed = atomic_load(word) != before;
 	end = now() + step->x * 1000;

@@ -76,15 +76,15 @@ void step_srq(struct agent_thread *t, const struct step *step, struct object *o)
 			  .srq_limit = step->x },
 	};
 
-	o->srq.srq = ibv_create_srq(t->agent->pd, &attr);
-	object_made(t, o, o->srq.srq)->done.value[0] = attr.attr.max_wr;
+	o->srq = ibv_create_srq(t->agent->pd, &attr);
+	object_made(t, o, o->srq)->done.value[0] = attr.attr.max_wr;
 }
 
 void step_limit(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	struct ibv_srq_attr attr = { .srq_limit = step->n };
 
-	log_done(t, ibv_modify_srq(o->srq.srq, &attr, IBV_SRQ_LIMIT));
+	log_done(t, ibv_modify_srq(o->srq, &attr, IBV_SRQ_LIMIT));
 }
 
 void step_mw(struct agent_thread *t, const struct step *step, struct object *o)
@@ -176,7 +176,7 @@ int object_destroy(struct agent *agent, char kind, struct object *o)
 	case 'r':
 		return positive(ibv_dereg_mr(o->region.mr));
 	case 's':
-		return positive(ibv_destroy_srq(o->srq.srq));
+		return positive(ibv_destroy_srq(o->srq));
 	default:
 		return positive(ibv_dealloc_mw(o->mw.mw));
 	}

@@ -47,7 +47,7 @@ static struct ibv_qp *qp_make(struct agent *agent, const struct step *step,
 	*attr = (struct ibv_qp_init_attr_ex){
 		.send_cq = send->cq.cq,
 		.recv_cq = recv->cq.cq,
-		.srq = srq && srq->there ? srq->srq.srq : NULL,
+		.srq = srq && srq->there ? srq->srq : NULL,
 		.cap = { .max_send_wr = step->n ?: 16,
 			 .max_recv_wr = step->x ?: 16,
 			 .max_send_sge = agent->offer.max_sge,

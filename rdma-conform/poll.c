@@ -192,7 +192,7 @@ static void log_async(struct agent_thread *t, const struct ibv_async_event *asyn
 			e->async.kind = 'q';
 			e->async.object = i;
 			q->events++;
-		} else if (s->there && async->element.srq == s->srq.srq) {
+		} else if (s->there && async->element.srq == s->srq) {
 			e->async.kind = 's';
 			e->async.object = i;
 			s->events++;

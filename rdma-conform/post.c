@@ -379,7 +379,7 @@ static int recv_post(struct object *o, const struct step *step, struct ibv_recv_
 	struct ibv_recv_wr *bad;
 
 	if (step->kind == 's')
-		return ibv_post_srq_recv(o->srq.srq, wr, &bad);
+		return ibv_post_srq_recv(o->srq, wr, &bad);
 	return ibv_post_recv(o->qp.qp, wr, &bad);
 }
 

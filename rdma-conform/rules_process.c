@@ -18,9 +18,8 @@ static bool gone_before(const struct check *c, const struct event *qp, const str
 
 	if (s->verb == VERB_QP)
 		end = done_on(c, VERB_DESTROY, qp->side, 'q', s->object);
-	else
-		FOR_EACH_DONE(c, d, VERB_CROWD)
-	if (d->side == qp->side && step_of(c, d)->object == s->object && !step_of(c, d)->n)
+	FOR_EACH_ON(c, d, VERB_CROWD, qp->side, s->object)
+	if (s->verb == VERB_CROWD && !step_of(c, d)->n)
 		end = d;
 	return end && before(c, end, e);
 }

@@ -192,22 +192,15 @@ static bool parse_argument(char *text, struct step *step)
 		return parse_number(text, step);
 	if (*text == 'r' && strchr(text, '/'))
 		return parse_pieces(text, step);
-	i = find(operation_names, OP_COUNT, text);
-	if (i >= 0) {
+	if ((i = find(operation_names, OP_COUNT, text)) >= 0)
 		step->operation = i;
-		return true;
-	}
-	i = find(word_names, WORD_COUNT, text);
-	if (i >= 0) {
+	else if ((i = find(word_names, WORD_COUNT, text)) >= 0)
 		step->words |= 1ull << i;
-		return true;
-	}
-	i = find(probe_names, PROBE_COUNT, text);
-	if (i >= 0) {
+	else if ((i = find(probe_names, PROBE_COUNT, text)) >= 0)
 		step->probe = i;
-		return true;
-	}
-	return parse_object(text, step);
+	else
+		return parse_object(text, step);
+	return true;
 }
 
 const char *step_parse(char *line, struct step *ret_step)

@@ -49,7 +49,7 @@
 	X(INV, inv)
 
 /* MORE: chain with the next post of this queue. LONG: with more pieces than a queue pair takes.
- * MCAST: to the group. SHARED: memory of memfd_create(). CLOSED: a child posts, too. */
+ * MCAST: to the group. SHARED: memory of memfd_create(). */
 #define WORDS(X) \
 	X(SIGNALED, signaled) X(FENCE, fence) X(SOLICITED, solicited) X(INLINE, inline) \
 	X(IMM, imm) X(INVALIDATE, invalidate) X(MORE, more) X(LONG, long) X(MCAST, mcast) \
@@ -57,7 +57,7 @@
 	X(MW_BIND, mwb) X(ON_DEMAND, ondemand) X(SHARED, shared) X(EXTENDED, extended) \
 	X(EVENTS, events) X(WR_API, wrapi) X(SIGNAL_ALL, signalall) X(BAD_LKEY, badlkey) \
 	X(BAD_RKEY, badrkey) X(BAD_QKEY, badqkey) X(RC, rc) X(UC, uc) X(UD, ud) \
-	X(RESET, reset) X(INIT, init) X(RTR, rtr) X(RTS, rts) X(ERR, err) X(CLOSED, closed)
+	X(RESET, reset) X(INIT, init) X(RTR, rtr) X(RTS, rts) X(ERR, err)
 
 /* The probes of a step "try", which need no other side; probe.c has them. */
 #define PROBES(X) \
