@@ -23,8 +23,10 @@ def report(program, library, *options):
 
 
 def main():
-    report(sys.argv[1], None, "--programs", "20")
+    report(sys.argv[1], None, "--programs", "20", "--threads", "4")
     found = report(sys.argv[1], sys.argv[2], "--rules", "1", "--first", "--no-shrink", "--programs", "100")
+    if subprocess.run([sys.argv[1], "--threads", "5"], capture_output=True, check=False).returncode != 2:
+        sys.exit("five threads are not refused")
     if not found["findings"] or "program" not in found["findings"][0]:
         sys.exit("the faulty library has no finding")
 
