@@ -26,6 +26,8 @@ static void action_free(struct mlx5dv_dr_action *action)
 {
 	if (action->domain)
 		dr_leave(&action->domain->users);
+	if (action->kind == DR_ACTION_TABLE)
+		dr_leave(&action->table->users);
 	free(action);
 }
 
@@ -91,6 +93,22 @@ mlx5dv_dr_action_create_flow_counter(struct mlx5dv_devx_obj *devx_obj, uint32_t 
 	return action;
 }
 
+MLX5DV_EXPORT struct mlx5dv_dr_action *
+mlx5dv_dr_action_create_dest_table(struct mlx5dv_dr_table *table)
+{
+	struct mlx5dv_dr_action *action;
+
+	if (!table->level)
+		return mlx5dv_fail(dr_refuse(table->domain->context, __func__,
+					     "a root table is no destination", -EINVAL));
+	action = action_new(DR_ACTION_TABLE, NULL);
+	if (action) {
+		action->table = table;
+		dr_use(&table->users);
+	}
+	return action;
+}
+
 /* ---- actions of the kernel, which change packets */
 
 /* Check the flags of an action that changes packets. */
@@ -100,7 +118,7 @@ static int level_check(const struct mlx5dv_dr_domain *domain, const char *functi
 		return dr_refuse(domain->context, function, "flags has an unknown bit", -EINVAL);
 	if (!(flags & MLX5DV_DR_ACTION_FLAGS_ROOT_LEVEL))
 		return dr_refuse(domain->context, function,
-				 "the domain has only root tables, and the flag is not set",
+				 "only root tables have this action, and the flag is not set",
 				 -EOPNOTSUPP);
 	return 0;
 }

@@ -2,6 +2,14 @@
 /* Domains: the packets that one direction of a port receives or sends. */
 #include "providers/mlx5/steering/steering.h"
 
+enum {
+	SYNC_STEERING = 0xb00,
+	SYNC_IN = 0x20,
+	ORDER_MAX = 20, /* entries of the largest chunk, log2 */
+	LOG_ENTRY = 6,	/* bytes of an entry, log2 */
+	LOG_CHUNKS = 3, /* chunks of the largest size in all memory, log2 */
+};
+
 int dr_refuse(struct ibv_context *ctx, const char *function, const char *why, int r)
 {
 	verbs_err(ctx, "%s: %s", function, why);
@@ -29,6 +37,48 @@ static int domain_check(struct ibv_context *ctx, const char *function,
 	return port_check(ctx, function);
 }
 
+static void software_close(struct mlx5dv_dr_domain *domain)
+{
+	dr_icm_close(&domain->icm);
+	dr_ring_close(domain->ring);
+	if (domain->pd)
+		ibv_dealloc_pd(domain->pd);
+	pthread_mutex_destroy(&domain->lock);
+}
+
+/* Prepare tables above level 0. */
+static int software_open(struct mlx5dv_dr_domain *domain)
+{
+	int r;
+
+	pthread_mutex_init(&domain->lock, NULL);
+	domain->pd = ibv_alloc_pd(domain->context);
+	if (!domain->pd)
+		return -errno;
+	domain->icm = (struct dr_icm){
+		.context = domain->context,
+		.pd = domain->pd,
+		.order_max = min_of((int)ORDER_MAX, domain->caps.log_icm - LOG_ENTRY - LOG_CHUNKS),
+	};
+	r = dr_ring_open(domain->context, domain->pd, &domain->ring);
+	domain->has_software = !r;
+	return r;
+}
+
+static int domain_open(struct mlx5dv_dr_domain *domain)
+{
+	int r = dr_caps_read(domain->context, domain->type, &domain->caps);
+
+	if (r == -EOPNOTSUPP)
+		return 0;
+	if (r < 0)
+		return r;
+	r = software_open(domain);
+	if (r < 0)
+		software_close(domain);
+	return r;
+}
+
 MLX5DV_EXPORT struct mlx5dv_dr_domain *mlx5dv_dr_domain_create(struct ibv_context *ctx,
 							       enum mlx5dv_dr_domain_type type)
 {
@@ -43,6 +93,12 @@ MLX5DV_EXPORT struct mlx5dv_dr_domain *mlx5dv_dr_domain_create(struct ibv_contex
 		return mlx5dv_fail(r < 0 ? r : -ENOMEM);
 	domain->context = ctx;
 	domain->type = type;
+	r = domain_open(domain);
+	if (r < 0) {
+		dr_refuse(ctx, __func__, strerror(-r), r);
+		free(domain);
+		return mlx5dv_fail(r);
+	}
 	return domain;
 }
 
@@ -50,13 +106,67 @@ MLX5DV_EXPORT int mlx5dv_dr_domain_destroy(struct mlx5dv_dr_domain *domain)
 {
 	if (dr_is_used(&domain->users))
 		return EBUSY;
+	if (domain->has_software) {
+		dr_steering_sync(domain);
+		software_close(domain);
+	}
 	free(domain);
 	return 0;
 }
 
-/* The kernel writes rules of root tables before the call returns: there is nothing to wait for. */
+int dr_steering_sync(struct mlx5dv_dr_domain *domain)
+{
+	uint32_t in[SYNC_IN / 4] = {}, out[FW_HEAD / 4] = {};
+
+	fw_set(in, 0, SYNC_STEERING << 16);
+	return mlx5_fw_general(domain->context, "SYNC_STEERING", in, sizeof(in), out, sizeof(out));
+}
+
+static int parts_sync(struct mlx5dv_dr_domain *domain, uint32_t flags)
+{
+	int r = 0;
+
+	if (flags & MLX5DV_DR_DOMAIN_SYNC_FLAGS_SW)
+		r = dr_ring_drain(domain->ring);
+	if (!r && flags & MLX5DV_DR_DOMAIN_SYNC_FLAGS_HW)
+		r = dr_steering_sync(domain);
+	if (!r && flags & MLX5DV_DR_DOMAIN_SYNC_FLAGS_MEM)
+		r = dr_icm_reclaim(domain);
+	return r;
+}
+
 MLX5DV_EXPORT int mlx5dv_dr_domain_sync(struct mlx5dv_dr_domain *domain, uint32_t flags)
 {
-	return mlx5dv_errno(dr_refuse(domain->context, __func__, "the domain has only root tables",
-				      -EOPNOTSUPP));
+	const uint32_t known = MLX5DV_DR_DOMAIN_SYNC_FLAGS_SW | MLX5DV_DR_DOMAIN_SYNC_FLAGS_HW |
+			       MLX5DV_DR_DOMAIN_SYNC_FLAGS_MEM;
+	int r;
+
+	if (!domain->has_software || flags & ~known)
+		return mlx5dv_errno(dr_refuse(
+			domain->context, __func__,
+			"the domain has only root tables, or flags are unknown", -EOPNOTSUPP));
+	pthread_mutex_lock(&domain->lock);
+	r = parts_sync(domain, flags);
+	pthread_mutex_unlock(&domain->lock);
+	return mlx5dv_errno(r);
+}
+
+MLX5DV_EXPORT void mlx5dv_dr_domain_set_reclaim_device_memory(struct mlx5dv_dr_domain *dmn,
+							      bool enable)
+{
+	if (!dmn->has_software)
+		return;
+	pthread_mutex_lock(&dmn->lock);
+	dmn->reclaims = enable;
+	pthread_mutex_unlock(&dmn->lock);
+}
+
+MLX5DV_EXPORT void mlx5dv_dr_domain_allow_duplicate_rules(struct mlx5dv_dr_domain *domain,
+							  bool allow)
+{
+	if (!domain->has_software)
+		return;
+	pthread_mutex_lock(&domain->lock);
+	domain->refuses_duplicates = !allow;
+	pthread_mutex_unlock(&domain->lock);
 }

@@ -45,6 +45,7 @@ static struct mlx5dv_flow_action_attr translate(const struct mlx5dv_dr_action *a
 		[DR_ACTION_TAG] = MLX5DV_FLOW_ACTION_TAG,
 		[DR_ACTION_QP] = MLX5DV_FLOW_ACTION_DEST_IBV_QP,
 		[DR_ACTION_TIR] = MLX5DV_FLOW_ACTION_DEST_DEVX,
+		[DR_ACTION_TABLE] = MLX5DV_FLOW_ACTION_DEST_DEVX,
 		[DR_ACTION_COUNTER] = MLX5DV_FLOW_ACTION_COUNTERS_DEVX,
 		[DR_ACTION_REFORMAT] = MLX5DV_FLOW_ACTION_IBV_FLOW_ACTION,
 		[DR_ACTION_MODIFY] = MLX5DV_FLOW_ACTION_IBV_FLOW_ACTION,
@@ -60,6 +61,9 @@ static struct mlx5dv_flow_action_attr translate(const struct mlx5dv_dr_action *a
 		break;
 	case DR_ACTION_TIR:
 		attr.obj = action->tir;
+		break;
+	case DR_ACTION_TABLE:
+		attr.obj = action->table->object;
 		break;
 	case DR_ACTION_COUNTER:
 		attr.obj = action->counter.object;
@@ -81,15 +85,21 @@ static struct mlx5dv_flow_action_attr translate(const struct mlx5dv_dr_action *a
 
 int dr_root_rule_create(struct mlx5dv_dr_rule *rule, struct mlx5dv_flow_match_parameters *value)
 {
-	struct mlx5dv_flow_action_attr *attrs = calloc(rule->action_count ?: 1, sizeof(*attrs));
+	const struct mlx5dv_dr_domain *domain = rule->matcher->table->domain;
+	_cleanup_free_ struct mlx5dv_flow_action_attr *attrs =
+		calloc(rule->action_count ?: 1, sizeof(*attrs));
 
 	if (!attrs)
 		return -ENOMEM;
-	for (size_t i = 0; i < rule->action_count; i++)
-		attrs[i] = translate(rule->actions[i]);
+	for (size_t i = 0; i < rule->action_count; i++) {
+		const struct mlx5dv_dr_action *action = rule->actions[i];
+
+		if (action->kind == DR_ACTION_TABLE && action->table->domain != domain)
+			return -EINVAL;
+		attrs[i] = translate(action);
+	}
 	rule->kernel = __mlx5dv_create_flow(rule->matcher->kernel, value, rule->action_count, attrs,
 					    sizeof(*attrs));
-	free(attrs);
 	return rule->kernel ? 0 : -errno;
 }
 

@@ -33,6 +33,69 @@ static void references_drop(struct mlx5dv_dr_rule *rule)
 	dr_leave(&rule->matcher->users);
 }
 
+/* ---- rules of tables above level 0 */
+
+static int value_read(const struct mlx5dv_dr_matcher *matcher,
+		      const struct mlx5dv_flow_match_parameters *from, struct dr_match *ret)
+{
+	int r = from->match_sz % sizeof(uint32_t) ? -EINVAL : 0;
+
+	if (!r)
+		r = dr_match_read(from, matcher->criteria, ret);
+	return r ? r : dr_value_check(&matcher->mask, ret);
+}
+
+/* Make the entries of a rule, without addresses. */
+static int images_make(const struct mlx5dv_dr_matcher *matcher, struct dr_match *value,
+		       uint8_t images[][DR_IMAGE_SIZE])
+{
+	for (unsigned int i = 0; i < matcher->levels; i++) {
+		const struct dr_builder *b = &matcher->builders[i];
+		uint8_t tag[DR_KEY_SIZE];
+		int r = dr_builder_tag(b, value, tag);
+
+		if (r < 0)
+			return r;
+		dr_entry_init(images[i], b->lookup, matcher->table->domain->caps.function);
+		dr_entry_set_tag(images[i], tag);
+		if (i + 1 < matcher->levels)
+			dr_entry_set_next(images[i], b[1].lookup, b[1].byte_mask);
+	}
+	return 0;
+}
+
+static int software_create(struct mlx5dv_dr_rule *rule, const char *function,
+			   const struct mlx5dv_flow_match_parameters *from)
+{
+	struct mlx5dv_dr_matcher *matcher = rule->matcher;
+	struct mlx5dv_dr_domain *domain = matcher->table->domain;
+	uint8_t images[DR_BUILDERS_MAX][DR_IMAGE_SIZE];
+	struct dr_match value;
+	int r = value_read(matcher, from, &value);
+
+	if (!r)
+		r = images_make(matcher, &value, images);
+	if (r < 0)
+		return dr_refuse(domain->context, function,
+				 "the value has a wrong size, or bits that the mask has not", r);
+	r = dr_actions_apply(rule, images[matcher->levels - 1]);
+	if (r < 0)
+		return dr_refuse(domain->context, function, "the actions do not go together", r);
+	pthread_mutex_lock(&domain->lock);
+	r = dr_path_add(rule, images);
+	pthread_mutex_unlock(&domain->lock);
+	return r;
+}
+
+static void software_destroy(struct mlx5dv_dr_rule *rule)
+{
+	struct mlx5dv_dr_domain *domain = rule->matcher->table->domain;
+
+	pthread_mutex_lock(&domain->lock);
+	dr_path_remove(rule);
+	pthread_mutex_unlock(&domain->lock);
+}
+
 MLX5DV_EXPORT struct mlx5dv_dr_rule *
 mlx5dv_dr_rule_create(struct mlx5dv_dr_matcher *matcher, struct mlx5dv_flow_match_parameters *value,
 		      size_t num_actions, struct mlx5dv_dr_action *actions[])
@@ -42,7 +105,8 @@ mlx5dv_dr_rule_create(struct mlx5dv_dr_matcher *matcher, struct mlx5dv_flow_matc
 
 	if (!rule)
 		return mlx5dv_fail(-ENOMEM);
-	r = dr_root_rule_create(rule, value);
+	r = matcher->kernel ? dr_root_rule_create(rule, value)
+			    : software_create(rule, __func__, value);
 	if (r < 0) {
 		free(rule);
 		return mlx5dv_fail(r);
@@ -53,8 +117,12 @@ mlx5dv_dr_rule_create(struct mlx5dv_dr_matcher *matcher, struct mlx5dv_flow_matc
 
 MLX5DV_EXPORT int mlx5dv_dr_rule_destroy(struct mlx5dv_dr_rule *rule)
 {
-	int r = dr_root_rule_destroy(rule);
+	int r = 0;
 
+	if (rule->kernel)
+		r = dr_root_rule_destroy(rule);
+	else
+		software_destroy(rule);
 	if (r < 0)
 		return mlx5dv_errno(r);
 	references_drop(rule);

@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The path of a rule: an entry of each level. Rules whose values begin alike share entries. Entries
+ * of the same slot are a list: the first one is in the hash table, and the others are in pieces of
+ * memory of their own. A table grows when half of its slots are in use and as many entries have
+ * collided.
+ *
+ * A rule is invisible to packets until its first new entry is reachable. Therefore the writes of a
+ * rule are collected, and the last one is sent first.
+ */
+#include "providers/mlx5/steering/steering.h"
+
+enum {
+	GROWTH = 2, /* a table grows by this power of 2 */
+	WRITES_MAX = 3 * DR_BUILDERS_MAX,
+};
+
+/* Writes to send, and tables to free after them. */
+struct plan {
+	struct mlx5dv_dr_matcher *matcher;
+	struct mlx5dv_dr_domain *domain;
+	struct {
+		struct dr_entry *entry;
+		bool whole;
+	} writes[WRITES_MAX];
+	unsigned int count;
+	struct dr_hash *retired;
+};
+
+static struct plan plan_begin(struct mlx5dv_dr_matcher *matcher)
+{
+	return (struct plan){ .matcher = matcher, .domain = matcher->table->domain };
+}
+
+static void plan_write(struct plan *plan, struct dr_entry *entry, bool whole)
+{
+	plan->writes[plan->count].entry = entry;
+	plan->writes[plan->count++].whole = whole;
+}
+
+static void plan_retire(struct plan *plan, struct dr_hash *hash)
+{
+	hash->retired = plan->retired;
+	plan->retired = hash;
+}
+
+static int plan_execute(struct plan *plan)
+{
+	int r = 0;
+
+	while (!r && plan->count) {
+		plan->count--;
+		r = dr_entry_write(plan->matcher, plan->writes[plan->count].entry,
+				   plan->writes[plan->count].whole);
+	}
+	while (plan->retired) {
+		struct dr_hash *hash = plan->retired;
+
+		plan->retired = hash->retired;
+		dr_hash_free(plan->domain, hash);
+	}
+	return r;
+}
+
+static uint64_t miss_of(const struct plan *plan)
+{
+	return dr_chunk_address(&plan->matcher->end->chunk, 0);
+}
+
+static struct dr_entry *slot_of(struct dr_hash *hash, const uint8_t *image)
+{
+	return &hash->entries[dr_entry_slot(image, hash->byte_mask, hash->chunk.order)];
+}
+
+static struct dr_entry *list_end(struct dr_entry *entry)
+{
+	while (entry->follower)
+		entry = entry->follower;
+	return entry;
+}
+
+/* ---- entries */
+
+/* Let the entry lead to a table. */
+static void connect(struct dr_entry *entry, struct dr_hash *next)
+{
+	entry->next = next;
+	next->pointing = entry;
+	dr_entry_set_hit(entry->image, dr_chunk_address(&next->chunk, 0), 1u << next->chunk.order);
+}
+
+/* Create the table of the next level, unless the entry is the last one. */
+static int next_make(struct plan *plan, struct dr_entry *entry)
+{
+	const struct dr_builder *next = &plan->matcher->builders[entry->level + 1];
+	struct dr_hash *hash;
+	int r;
+
+	if (entry->level + 1u == plan->matcher->levels)
+		return 0;
+	r = dr_hash_new(plan->domain, 0, next->lookup, next->byte_mask, &hash);
+	if (r < 0)
+		return r;
+	r = dr_hash_write(plan->matcher, hash);
+	if (r < 0) {
+		dr_hash_free(plan->domain, hash);
+		return r;
+	}
+	connect(entry, hash);
+	return 0;
+}
+
+/* Use a slot for an image. */
+static int slot_fill(struct plan *plan, struct dr_hash *hash, struct dr_entry *slot,
+		     const uint8_t *image, unsigned int level)
+{
+	int r;
+
+	*slot = (struct dr_entry){ .level = level, .home = hash, .table = hash };
+	memcpy(slot->image, image, DR_IMAGE_SIZE);
+	dr_entry_set_miss(slot->image, miss_of(plan));
+	r = next_make(plan, slot);
+	if (r < 0)
+		return r;
+	hash->used++;
+	hash->rules++;
+	plan_write(plan, slot, true);
+	return 0;
+}
+
+/* Create an entry beside the table. */
+static int beside_make(struct plan *plan, struct dr_hash *hash, const uint8_t *image,
+		       unsigned int level, struct dr_entry **ret)
+{
+	struct dr_hash *home;
+	int r = dr_hash_new(plan->domain, 0, DR_LOOKUP_NONE, 0, &home);
+
+	if (r < 0)
+		return r;
+	*home->entries = (struct dr_entry){ .level = level, .home = home, .table = hash };
+	memcpy(home->entries->image, image, DR_IMAGE_SIZE);
+	dr_entry_set_miss(home->entries->image, miss_of(plan));
+	*ret = home->entries;
+	return 0;
+}
+
+/* Append an entry to the list of a slot. Return the entry before it, which must be written. */
+static struct dr_entry *list_append(struct dr_entry *slot, struct dr_entry *entry)
+{
+	struct dr_entry *last = list_end(slot);
+
+	last->follower = entry;
+	dr_entry_set_miss(last->image, dr_entry_address(entry));
+	entry->table->rules++;
+	entry->table->collisions++;
+	return last;
+}
+
+static int collide(struct plan *plan, struct dr_hash *hash, struct dr_entry *slot,
+		   const uint8_t *image, unsigned int level, struct dr_entry **ret)
+{
+	int r = beside_make(plan, hash, image, level, ret);
+
+	if (r < 0)
+		return r;
+	r = next_make(plan, *ret);
+	if (r < 0) {
+		dr_hash_free(plan->domain, (*ret)->home);
+		return r;
+	}
+	plan_write(plan, list_append(slot, *ret), false);
+	plan_write(plan, *ret, true);
+	return 0;
+}
+
+/* ---- growth */
+
+static bool may_grow(const struct plan *plan, const struct dr_hash *hash)
+{
+	uint32_t half = ((1u << hash->chunk.order) + 1) / 2;
+
+	return hash->chunk.order < plan->domain->icm.order_max && hash->byte_mask &&
+	       8u * __builtin_popcount(hash->byte_mask) > hash->chunk.order &&
+	       hash->collisions >= half && hash->rules - hash->collisions >= half;
+}
+
+/* Move what the entry leads to, and who knows it, to a copy. */
+static void entry_succeed(struct dr_entry *to, const struct dr_entry *from)
+{
+	to->level = from->level;
+	to->users = from->users;
+	to->next = from->next;
+	to->rule = from->rule;
+	if (to->next)
+		to->next->pointing = to;
+	if (to->rule)
+		to->rule->last = to;
+}
+
+/* Copy an entry to the larger table. */
+static int entry_copy(struct plan *plan, struct dr_hash *to, struct dr_entry *from)
+{
+	struct dr_entry *slot = slot_of(to, from->image), *entry;
+	int r;
+
+	if (!slot->users) {
+		*slot = (struct dr_entry){ .home = to, .table = to };
+		memcpy(slot->image, from->image, DR_IMAGE_SIZE);
+		dr_entry_set_miss(slot->image, miss_of(plan));
+		to->used++;
+		to->rules++;
+		entry_succeed(slot, from);
+		return 0;
+	}
+	r = beside_make(plan, to, from->image, from->level, &entry);
+	if (r < 0)
+		return r;
+	list_append(slot, entry);
+	entry_succeed(entry, from);
+	return 0;
+}
+
+/* Write the entries beside the table, then the table. */
+static int table_write(struct plan *plan, struct dr_hash *hash)
+{
+	for (uint32_t i = 0; i < 1u << hash->chunk.order; i++) {
+		for (struct dr_entry *e = hash->entries[i].follower; e; e = e->follower) {
+			int r = dr_entry_write(plan->matcher, e, true);
+
+			if (r < 0)
+				return r;
+		}
+	}
+	return dr_hash_write(plan->matcher, hash);
+}
+
+static int entries_walk(struct plan *plan, struct dr_hash *hash, struct dr_hash *to,
+			int (*visit)(struct plan *plan, struct dr_hash *to, struct dr_entry *entry))
+{
+	for (uint32_t i = 0; i < 1u << hash->chunk.order; i++) {
+		struct dr_entry *e = hash->entries[i].users ? &hash->entries[i] : NULL;
+
+		while (e) {
+			int r = visit(plan, to, e);
+
+			if (r < 0)
+				return r;
+			e = e->follower;
+		}
+	}
+	return 0;
+}
+
+static int beside_retire(struct plan *plan, struct dr_hash *to, struct dr_entry *entry)
+{
+	if (entry->home != entry->table)
+		plan_retire(plan, entry->home);
+	return 0;
+}
+
+/* Restore what knew the entries of a table that could not be copied. */
+static int entry_restore(struct plan *plan, struct dr_hash *to, struct dr_entry *entry)
+{
+	if (entry->next)
+		entry->next->pointing = entry;
+	if (entry->rule)
+		entry->rule->last = entry;
+	return 0;
+}
+
+/* Replace a table by a larger one. NULL: it stays as it is. */
+static struct dr_hash *grow(struct plan *plan, struct dr_hash *hash)
+{
+	unsigned int order = min_of(hash->chunk.order + GROWTH, (int)plan->domain->icm.order_max);
+	struct dr_entry *pointing = hash->pointing;
+	struct dr_hash *larger;
+
+	if (dr_hash_new(plan->domain, order, hash->lookup, hash->byte_mask, &larger) < 0)
+		return NULL;
+	if (entries_walk(plan, hash, larger, entry_copy) < 0 || table_write(plan, larger) < 0) {
+		entries_walk(plan, hash, NULL, entry_restore);
+		entries_walk(plan, larger, NULL, beside_retire);
+		plan_retire(plan, larger);
+		return NULL;
+	}
+	entries_walk(plan, hash, NULL, beside_retire);
+	plan_retire(plan, hash);
+	connect(pointing, larger);
+	if (plan->matcher->start == hash)
+		plan->matcher->start = larger;
+	plan_write(plan, pointing, false);
+	return larger;
+}
+
+/* ---- addition */
+
+static struct dr_entry *find(struct dr_entry *slot, const uint8_t *image)
+{
+	for (struct dr_entry *e = slot; e; e = e->follower) {
+		if (!memcmp(dr_entry_tag(e->image), dr_entry_tag(image), DR_KEY_SIZE))
+			return e;
+	}
+	return NULL;
+}
+
+/* Return the entry of a level, found or new. */
+static int place(struct plan *plan, struct dr_hash *hash, const uint8_t *image, unsigned int level,
+		 struct dr_entry **ret)
+{
+	struct dr_entry *slot = slot_of(hash, image), *same;
+	bool is_last = level + 1 == plan->matcher->levels;
+
+	if (!slot->users) {
+		*ret = slot;
+		return slot_fill(plan, hash, slot, image, level);
+	}
+	same = find(slot, image);
+	if (same && !is_last) {
+		*ret = same;
+		return 0;
+	}
+	if (same && plan->domain->refuses_duplicates)
+		return -EEXIST;
+	if (may_grow(plan, hash)) {
+		struct dr_hash *larger = grow(plan, hash);
+
+		if (larger) {
+			slot = slot_of(larger, image);
+			hash = larger;
+			*ret = slot;
+			if (!slot->users)
+				return slot_fill(plan, hash, slot, image, level);
+		}
+	}
+	return collide(plan, hash, slot, image, level, ret);
+}
+
+/* ---- removal: writes are sent at once, the deepest level first */
+
+/* Replace the first entry of a slot by the second one. */
+static int first_remove(struct plan *plan, struct dr_entry *slot)
+{
+	struct dr_entry *second = slot->follower;
+
+	memcpy(slot->image, second->image, DR_IMAGE_SIZE);
+	slot->follower = second->follower;
+	slot->rule = NULL;
+	entry_succeed(slot, second);
+	plan_retire(plan, second->home);
+	return dr_entry_write(plan->matcher, slot, true);
+}
+
+static int other_remove(struct plan *plan, struct dr_entry *slot, struct dr_entry *entry)
+{
+	struct dr_entry *before = slot;
+
+	while (before->follower != entry)
+		before = before->follower;
+	before->follower = entry->follower;
+	dr_entry_set_miss(before->image, dr_entry_miss(entry->image));
+	plan_retire(plan, entry->home);
+	return dr_entry_write(plan->matcher, before, false);
+}
+
+/* Free the slot of an entry that is alone in it. The table ends with its last slot. */
+static int slot_free(struct plan *plan, struct dr_entry *slot)
+{
+	struct dr_hash *hash = slot->table;
+
+	*slot = (struct dr_entry){ .home = hash };
+	if (--hash->used || plan->matcher->start == hash)
+		return dr_slot_clear(plan->matcher, slot);
+	hash->pointing->next = NULL;
+	plan_retire(plan, hash);
+	return 0;
+}
+
+static int entry_remove(struct plan *plan, struct dr_entry *entry)
+{
+	struct dr_hash *table = entry->table;
+	struct dr_entry *slot = slot_of(table, entry->image);
+
+	/* Only a path that could not be completed has a table without entries. */
+	if (entry->next)
+		plan_retire(plan, entry->next);
+	table->rules--;
+	if (entry == slot && !slot->follower)
+		return slot_free(plan, slot);
+	table->collisions--;
+	return entry == slot ? first_remove(plan, slot) : other_remove(plan, slot, entry);
+}
+
+/* Remove a path from its last entry on. Packets may still meet its entries if a write fails. */
+static void path_remove(struct plan *plan, struct dr_entry *last)
+{
+	struct dr_entry *entry = last;
+
+	last->rule = NULL;
+	for (;;) {
+		struct dr_entry *above = entry->level ? entry->table->pointing : NULL;
+
+		if (!--entry->users)
+			entry_remove(plan, entry);
+		if (!above)
+			break;
+		entry = above;
+	}
+	plan_execute(plan);
+}
+
+void dr_path_remove(struct mlx5dv_dr_rule *rule)
+{
+	struct plan plan = plan_begin(rule->matcher);
+
+	path_remove(&plan, rule->last);
+	rule->last = NULL;
+}
+
+int dr_path_add(struct mlx5dv_dr_rule *rule, uint8_t images[][DR_IMAGE_SIZE])
+{
+	struct plan plan = plan_begin(rule->matcher);
+	struct dr_hash *hash = rule->matcher->start;
+	struct dr_entry *last = NULL;
+	int r = 0, written;
+
+	for (unsigned int level = 0; !r && level < rule->matcher->levels; level++) {
+		struct dr_entry *entry;
+
+		r = place(&plan, hash, images[level], level, &entry);
+		if (r < 0)
+			break;
+		entry->users++;
+		last = entry;
+		hash = entry->next;
+	}
+	if (!r)
+		last->rule = rule;
+	/* Tables that have grown are written even if the rule fails. */
+	written = plan_execute(&plan);
+	if (!r)
+		r = written;
+	if (r < 0 && last)
+		path_remove(&plan, last);
+	else if (!r)
+		rule->last = last;
+	return r;
+}
