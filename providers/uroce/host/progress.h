@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Who receives packets and when: pollers, the progress thread, and the descriptors it watches. */
+/* Receiving packets by pollers and by the progress thread, which also watches descriptors. */
 #ifndef UROCE_PROGRESS_H
 #define UROCE_PROGRESS_H
 

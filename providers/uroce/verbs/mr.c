@@ -11,6 +11,12 @@
 #include "providers/uroce/verbs/verbs.h"
 #include "util/cancel.h"
 
+#define ACCESS_KNOWN                                                                 \
+	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
+	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |     \
+	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_FLUSH_GLOBAL |       \
+	 IBV_ACCESS_FLUSH_PERSISTENT | IBV_ACCESS_OPTIONAL_RANGE)
+
 #define REMOTE_ACCESS (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC)
 
 #ifndef MADV_POPULATE_READ
@@ -27,9 +33,9 @@ static bool region_is_implicit(const void *addr, uint64_t length)
 
 int uroce_access_check(struct ibv_context *ctx, unsigned int access)
 {
-	if (access & ~UROCE_ACCESS_KNOWN) {
+	if (access & ~ACCESS_KNOWN) {
 		verbs_err(ctx, "ibv_reg_mr: access flags 0x%x are not known",
-			  access & ~UROCE_ACCESS_KNOWN);
+			  access & ~ACCESS_KNOWN);
 		return -EINVAL;
 	}
 	if ((access & (IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)) &&

@@ -104,12 +104,6 @@ static int qp_prepare(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int m
 	/* The library checks the upper bound. No peer accepts an MTU of 128 bytes. */
 	if (mask & IBV_QP_PATH_MTU && attr->path_mtu < IBV_MTU_256)
 		return -EINVAL;
-	if (mask & IBV_QP_ACCESS_FLAGS && attr->qp_access_flags & ~UROCE_ACCESS_KNOWN) {
-		verbs_err(qp->vqp.qp.context,
-			  "qp 0x%x: ibv_modify_qp: qp_access_flags 0x%x are not known",
-			  qp->vqp.qp.qp_num, attr->qp_access_flags & ~UROCE_ACCESS_KNOWN);
-		return -EINVAL;
-	}
 	if (mask & IBV_QP_AV) {
 		r = uroce_av_resolve(qp->dev, &attr->ah_attr, dest & QPN_MASK, &ret->av);
 		if (r < 0)

@@ -121,8 +121,7 @@ static ALWAYS_INLINE int swqe_write(struct uroce_qp *qp, const struct ibv_send_w
 	struct uroce_swqe *wqe;
 	int r;
 
-	if (unlikely(!uroce_opcode_allowed(qp->type, wr->opcode) ||
-		     wr->send_flags & ~UROCE_SEND_FLAGS))
+	if (unlikely(!uroce_opcode_allowed(qp->type, wr->opcode)))
 		return EINVAL;
 	if (unlikely(sq_used(sq) >= sq->size))
 		return ENOMEM;
@@ -146,7 +145,6 @@ enum cause {
 	CAUSE_STATE,
 	CAUSE_FULL,
 	CAUSE_OPCODE,
-	CAUSE_FLAGS,
 	CAUSE_INLINE,
 	CAUSE_SGES,
 	CAUSE_LENGTH,
@@ -175,8 +173,6 @@ static enum cause cause_find(const struct uroce_qp *qp, const struct ibv_send_wr
 		return CAUSE_FULL;
 	if (!uroce_opcode_allowed(qp->type, wr->opcode))
 		return CAUSE_OPCODE;
-	if (wr->send_flags & ~UROCE_SEND_FLAGS)
-		return CAUSE_FLAGS;
 	if ((wr->send_flags & IBV_SEND_INLINE) && length > qp->sq.max_inline)
 		return CAUSE_INLINE;
 	if (!(wr->send_flags & IBV_SEND_INLINE) && (uint32_t)wr->num_sge > qp->sq.max_sge)
@@ -257,10 +253,6 @@ static void cause_text(const struct uroce_qp *qp, const struct ibv_send_wr *wr, 
 	case CAUSE_BUILDER:
 	case CAUSE_OPERATION:
 		opcode_text(qp, wr, cause, length, text, size);
-		break;
-	case CAUSE_FLAGS:
-		snprintf(text, size, "flags 0x%x of send_flags are not supported",
-			 wr->send_flags & ~UROCE_SEND_FLAGS);
 		break;
 	case CAUSE_ADDRESS:
 		snprintf(text, size, "a UD request needs an address handle, wr.ud.ah is NULL");

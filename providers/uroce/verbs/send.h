@@ -7,12 +7,6 @@
 
 #include "providers/uroce/verbs/verbs.h"
 
-/* Flags of a send request that the device knows. It has no checksums to compute. */
-enum {
-	UROCE_SEND_FLAGS =
-		IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE,
-};
-
 /* Return whether the QP type has the operation. */
 static inline bool uroce_opcode_allowed(uint8_t qp_type, unsigned int opcode)
 {

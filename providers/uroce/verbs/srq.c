@@ -142,9 +142,7 @@ int uroce_modify_srq(struct verbs_srq *vsrq, const struct verbs_modify_srq *in)
 
 	if (r < 0)
 		return r;
-	if (in->mask & ~(IBV_SRQ_MAX_WR | IBV_SRQ_LIMIT))
-		r = -EINVAL;
-	else if (in->mask & IBV_SRQ_MAX_WR)
+	if (in->mask & IBV_SRQ_MAX_WR)
 		r = srq_resize(srq, in);
 	else if (in->mask & IBV_SRQ_LIMIT)
 		r = srq_arm(srq, in->attr->srq_limit);

@@ -44,12 +44,6 @@ int uroce_memory_get(struct uroce_memory *memory, struct ibv_pd *pd, size_t size
 void uroce_memory_put(struct uroce_memory *memory);
 
 /* mr.c, mw.c, dm.c */
-#define UROCE_ACCESS_KNOWN                                                           \
-	(IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ | \
-	 IBV_ACCESS_REMOTE_ATOMIC | IBV_ACCESS_MW_BIND | IBV_ACCESS_ZERO_BASED |     \
-	 IBV_ACCESS_ON_DEMAND | IBV_ACCESS_HUGETLB | IBV_ACCESS_FLUSH_GLOBAL |       \
-	 IBV_ACCESS_FLUSH_PERSISTENT | IBV_ACCESS_OPTIONAL_RANGE)
-
 int uroce_access_check(struct ibv_context *ctx, unsigned int access);
 /* Make a region of memory that was checked before. It may have no bytes. */
 int uroce_region_new(struct verbs_mr *mr, const struct verbs_reg_mr *in);

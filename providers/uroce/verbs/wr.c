@@ -78,14 +78,13 @@ static int wr_complete(struct ibv_qp_ex *ex)
 	}
 	uroce_post_end(qp);
 	if (unlikely(r))
-		verbs_err(
-			ex->qp_base.context, "qp 0x%x: ibv_wr_complete: %s", ex->qp_base.qp_num,
-			r == ENOMEM		  ? "send queue full"
-			: r == ENOSPC		  ? inline_text(qp, text, sizeof(text))
-			: qp->state < IBV_QPS_RTS ? "the QP is not in RTS"
-			: qp->wr_head == qp->sq.head
-				? "ibv_wr_set_*() before any operation such as ibv_wr_send()"
-				: "a work request has too many SGEs, no address, or an unknown flag");
+		verbs_err(ex->qp_base.context, "qp 0x%x: ibv_wr_complete: %s", ex->qp_base.qp_num,
+			  r == ENOMEM		    ? "send queue full"
+			  : r == ENOSPC		    ? inline_text(qp, text, sizeof(text))
+			  : qp->state < IBV_QPS_RTS ? "the QP is not in RTS"
+			  : qp->wr_head == qp->sq.head
+				  ? "ibv_wr_set_*() before any operation such as ibv_wr_send()"
+				  : "a work request has too many SGEs, or no address");
 	return r;
 }
 
@@ -115,8 +114,6 @@ static struct uroce_swqe *wqe_new(struct ibv_qp_ex *ex, uint8_t opcode)
 		qp->wr_error = ENOMEM;
 		return sq_wqe_spare(&qp->sq);
 	}
-	if (unlikely(ex->wr_flags & ~UROCE_SEND_FLAGS))
-		qp->wr_error = EINVAL;
 	wqe = uroce_swqe_begin(&qp->sq, qp->wr_head, ex->wr_id, opcode, ex->wr_flags);
 	wqe->xrc.srqn = 0; /* no valid SRQ number, until ibv_wr_set_xrc_srqn() */
 	qp->wr_head++;
