@@ -13,6 +13,7 @@
 struct gid_count {
 	unsigned int filled, global, here, version_2;
 	bool types_known;
+	bool forbidden;		     /* an entry may not be read */
 	char best[INET6_ADDRSTRLEN]; /* first entry with all properties */
 	char foreign[IFNAMSIZ];	     /* interface of the first entry of another namespace */
 };
@@ -23,12 +24,15 @@ static bool gid_is_global(const struct in6_addr *gid)
 }
 
 static bool gid_read(const struct doctor_device *dev, unsigned int port, unsigned int index,
-		     struct in6_addr *ret_gid, bool *ret_there)
+		     struct in6_addr *ret_gid, bool *ret_there, struct gid_count *count)
 {
 	char path[64], text[64];
+	int r;
 
 	snprintf(path, sizeof(path), "gids/%u", index);
-	*ret_there = port_read_text(dev, port, path, text, sizeof(text)) >= 0;
+	r = port_read_text(dev, port, path, text, sizeof(text));
+	count->forbidden |= r == -EACCES || r == -EPERM;
+	*ret_there = r >= 0;
 	return *ret_there && inet_pton(AF_INET6, text, ret_gid) == 1 &&
 	       !IN6_IS_ADDR_UNSPECIFIED(ret_gid);
 }
@@ -87,7 +91,7 @@ static void gid_count_table(const struct doctor *d, const struct doctor_device *
 	bool there = true;
 
 	for (unsigned int i = 0; there && i < GIDS_LOOKED_AT; i++)
-		if (gid_read(dev, port->number, i, &gid, &there))
+		if (gid_read(dev, port->number, i, &gid, &there, count))
 			gid_count_one(d, dev, port, i, &gid, count);
 }
 
@@ -127,7 +131,9 @@ static void gid_judge_ethernet(const struct port *port, const struct gid_count *
 
 static void gid_judge(const struct port *port, const struct gid_count *count, struct finding *f)
 {
-	if (!count->filled) {
+	if (!count->filled && count->forbidden) {
+		finding_unseen(f, "the GID table of port %u: %s", port->number, strerror(EACCES));
+	} else if (!count->filled) {
 		finding_fail(f, "the GID table of port %u is empty%s%s", port->number,
 			     port->netdev[0] ? ": no address on " : "", port->netdev);
 		if (port->ethernet)

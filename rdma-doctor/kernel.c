@@ -86,10 +86,27 @@ static void kernel_missing(const struct doctor *d, const char *module, const cha
 	}
 }
 
+/* Return whether the process may not see the classes of sysfs. The library then lists no device,
+ * not even one of uroce. */
+static bool sysfs_is_closed(void)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/class/infiniband", sysfs_root());
+	return access(path, F_OK) && errno == EACCES;
+}
+
 void kernel_check(struct doctor *d, struct finding *f)
 {
 	char release[64], function[NAME_MAX + 1], driver[NAME_MAX + 16];
 
+	if (!d->count && sysfs_is_closed()) {
+		finding_fail(f, "the process may not read %s/class: %s", sysfs_root(),
+			     strerror(EACCES));
+		finding_fix(f, "permit it: mode of the folders, AppArmor, SELinux; in a container, "
+			       "mount sysfs");
+		return;
+	}
 	if (!sysfs_exists("class")) {
 		finding_fail(f, "%s is not there: sysfs is not mounted, or a sandbox hides it",
 			     sysfs_root());

@@ -87,12 +87,16 @@ void power_check(struct doctor *d, struct finding *f)
 
 void iommu_check(struct doctor *d, struct doctor_device *dev, struct finding *f)
 {
-	char type[64];
+	char path[128], type[64];
 
 	if (!slot_wanted(d, dev, f))
 		return;
+	snprintf(path, sizeof(path), "class/infiniband/%s/device/iommu_group", dev->name);
 	if (device_read(dev, "device/iommu_group/type", type, sizeof(type)) <= 0) {
-		finding_ok(f, "no IOMMU translates its accesses");
+		if (sysfs_exists(path))
+			finding_unseen(f, "the type of its IOMMU group cannot be read");
+		else
+			finding_ok(f, "no IOMMU translates its accesses");
 		return;
 	}
 	text_make_printable(type);
@@ -127,10 +131,15 @@ void hugepages_check(struct doctor *d, struct finding *f)
 	}
 	total = meminfo_number(meminfo, "\nHugePages_Total:");
 	unused = meminfo_number(meminfo, "\nHugePages_Free:");
-	if (system_read("kernel/mm/transparent_hugepage/enabled", transparent,
-			sizeof(transparent)) <= 0)
-		strcpy(transparent, "[never]");
 	finding_ok(f, "%" PRIu64 " of %" PRIu64 " huge pages are free", unused, total);
+	if (system_read("kernel/mm/transparent_hugepage/enabled", transparent,
+			sizeof(transparent)) <= 0) {
+		if (!sysfs_exists("kernel/mm")) {
+			finding_unseen(f, "; whether there are transparent ones cannot be read");
+			return;
+		}
+		strcpy(transparent, "[never]"); /* the kernel has none */
+	}
 	if (!strstr(transparent, "[never]"))
 		return;
 	if (!total) {

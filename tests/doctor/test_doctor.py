@@ -495,6 +495,45 @@ def case_speed(options):
     check_copy(options, "no function", {}, ["--speed", "--strict"], 0, "", "")
 
 
+# Files of a host in order that a user may not read, the exit code, a rung, its state and words of it.
+CLOSED = [
+    ("sys", 10, "kernel", "failed", "may not read"),
+    ("sys/class", 10, "kernel", "failed", "may not read"),
+    (f"{FUNCTION}/config", 0, "ordering", "unseen", "root"),
+    (f"{FUNCTION}/current_link_width", 0, "pcie", "unseen", ""),
+    (f"{FUNCTION}/iommu_group/type", 0, "iommu", "unseen", "cannot be read"),
+    ("proc/irq", 0, "irq", "unseen", "are not known"),
+    ("proc/self/status", 0, "numa", "unseen", "are not known"),
+    ("proc/self/limits", 0, "memlock", "unseen", "Permission denied"),
+    ("proc/meminfo", 0, "hugepages", "unseen", "cannot be read"),
+    (f"{DEVICE}/ports/1/gids", 0, "gid", "unseen", "the GID table of port 1: Permission denied"),
+    (f"{DEVICE}/ports", 0, "port", "unseen", "no port that can be read"),
+]  # fmt: skip
+
+
+def case_closed(options):
+    """What another user may not read is unseen, or the finding names the permission."""
+    nobody = {"user": 65534, "group": 65534, "extra_groups": []}
+    try:
+        subprocess.run([options.program, "--version"], stdout=subprocess.DEVNULL, check=True, **nobody)
+    except PermissionError as error:
+        print("another user cannot run the program:", error)
+        raise SystemExit(77) from error
+    for path, code, rung, state, words in CLOSED:
+        with tempfile.TemporaryDirectory() as folder:
+            os.chmod(folder, 0o755)
+            make_copy(options, Path(folder), FAST)
+            mode = os.stat(f"{folder}/{path}").st_mode
+            os.chmod(f"{folder}/{path}", 0)
+            result = subprocess.run([options.program, "--json", "--speed", "--root", folder], stdout=subprocess.PIPE, check=False,
+                                    env={**os.environ, "UROCE": "off"}, **nobody)  # fmt: skip
+            os.chmod(f"{folder}/{path}", mode)
+        found = schema.parse(result.stdout, "rdma-doctor")
+        (one,) = [one for one in found["rungs"] if one["rung"] == rung]
+        print(path, "->", result.returncode, one["state"], one.get("cause", one.get("found")))
+        assert result.returncode == code and one["state"] == state and words in one.get("cause", one.get("found")), (path, found)
+
+
 def case_shown(options):
     """Rows that do not matter are shown on request; the JSON has them all."""
     with tempfile.TemporaryDirectory() as folder:
