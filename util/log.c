@@ -86,14 +86,21 @@ static int log_stream(const char *path)
 	return !strcmp(path, "/dev/stdout") ? STDOUT_FILENO : -1;
 }
 
+/* Return the level without VERBS_LOG_LEVEL: a program that is checked has its errors logged. */
+static enum log_level level_default(void)
+{
+	const char *strict = env_get_filled(ENV_UROCE_STRICT);
+
+	return strict && strcmp(strict, "0") ? LOG_LEVEL_ERR : LOG_LEVEL_NONE;
+}
+
 /* At level 0 there is no output, and the file is not opened. */
 static void log_init_once(void)
 {
 	const char *level = env_get(ENV_VERBS_LOG_LEVEL);
 	const char *path = env_get(ENV_VERBS_LOG_FILE);
 
-	if (level)
-		sink.level = log_level_parse(level);
+	sink.level = level ? log_level_parse(level) : level_default();
 	if (!sink.level)
 		return;
 	sink.fd = STDERR_FILENO;

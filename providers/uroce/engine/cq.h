@@ -25,8 +25,9 @@ struct uroce_cq {
 	struct verbs_cq vcq;
 	struct uroce_lock lock;
 	struct uroce_engine *engine;
-	struct uroce_cqe *ring; /* size entries, a power of two */
+	struct uroce_cqe *ring; /* mask + 1 entries, a power of two */
 	uint32_t mask;
+	uint32_t limit; /* granted: completions that may wait */
 	/* free running, written under the lock; pollers read them without it to find an empty CQ */
 	atomic_uint head; /* position of the next completion to push */
 	atomic_uint tail; /* position of the next completion to poll */

@@ -95,7 +95,7 @@ static __attribute__((noinline, cold)) void cq_overflow(struct uroce_cq *cq, str
 		cq->vcq.cq.context,
 		"cq %u: overflow: %u completions wait to be polled and there is no room for more: create it larger or "
 		"poll more often; the queue pairs that lose completions end in the error state",
-		cq->vcq.cq.handle, cq->mask + 1);
+		cq->vcq.cq.handle, cq->limit);
 	uroce_event_cq(cq, IBV_EVENT_CQ_ERR);
 	qp_fatal(qp);
 }
@@ -115,7 +115,7 @@ struct uroce_cq_place uroce_cq_ring_begin(struct uroce_cq *cq, struct uroce_qp *
 
 	uroce_lock(&cq->lock);
 	head = atomic_load_explicit(&cq->head, memory_order_relaxed);
-	if (unlikely(head - atomic_load_explicit(&cq->tail, memory_order_relaxed) > cq->mask)) {
+	if (unlikely(head - atomic_load_explicit(&cq->tail, memory_order_relaxed) >= cq->limit)) {
 		cq_overflow(cq, qp);
 		uroce_unlock(&cq->lock);
 		return (struct uroce_cq_place){};

@@ -50,7 +50,7 @@ static const char *advice(const struct uroce_first_error *e)
 			return "the peer answers, but to PSNs that were not sent: its rq_psn and the sq_psn here "
 			       "differ";
 		return "the peer does not answer: is its process alive, its QP in RTR, dest_qp_num its number, "
-		       "UDP port 4791 open, the GID right? See rdma-symptoms(7)";
+		       "UDP port 4791 open, the GID right?";
 	case IBV_WC_RNR_RETRY_EXC_ERR:
 		return "the peer has no receive posted: post receives earlier, or set rnr_retry to 7";
 	case IBV_WC_REM_ACCESS_ERR:
@@ -85,6 +85,13 @@ static const char *advice(const struct uroce_first_error *e)
 	default:
 		return "see ibv_wc_status(7)";
 	}
+}
+
+/* Return whether rdma-symptoms(7) has a section about the status. */
+static bool has_section(uint8_t status)
+{
+	return status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RNR_RETRY_EXC_ERR ||
+	       status == IBV_WC_LOC_PROT_ERR || status == IBV_WC_REM_ACCESS_ERR;
 }
 
 static const char *operation(const struct uroce_first_error *e)
@@ -126,8 +133,8 @@ void uroce_qp_explain(const struct uroce_qp *qp)
 	subject(e, what, sizeof(what));
 	peer(qp, whom, sizeof(whom));
 	verbs_err(qp->vqp.qp.context,
-		  "qp 0x%x: first error: %s of %s%s, PSN %u, %u retries used%s%s: %s",
+		  "qp 0x%x: first error: %s of %s%s, PSN %u, %u retries used%s%s: %s%s",
 		  qp->vqp.qp.qp_num, ibv_wc_status_str(e->status), what, whom, e->psn, e->retries,
 		  e->syndrome ? ", the peer said " : "", e->syndrome ? nak_text(e->syndrome) : "",
-		  advice(e));
+		  advice(e), has_section(e->status) ? "; see rdma-symptoms(7)" : "");
 }

@@ -20,7 +20,7 @@ struct uroce_rwqe {
 struct uroce_rq {
 	uint8_t *ring;
 	uint32_t stride;
-	uint32_t mask; /* entries - 1 */
+	uint32_t mask; /* entries of the ring - 1 */
 	uint32_t size; /* granted */
 	uint32_t head; /* next to post; free running */
 	uint32_t tail; /* position of the next WQE to take */
@@ -121,7 +121,7 @@ static inline bool swqe_has_av(const struct uroce_swqe *wqe)
 struct uroce_sq {
 	uint8_t *ring;
 	uint32_t stride;
-	uint32_t mask;
+	uint32_t mask; /* entries of the ring - 1 */
 	uint32_t size; /* granted */
 	uint32_t head; /* next to post; free running */
 	uint32_t next; /* requester: first WQE not completely sent */
@@ -185,7 +185,7 @@ static inline bool sq_stopped(const struct uroce_sq *sq)
 /* Return an extra entry behind the ring, which is written but never executed (wr.c). */
 static inline struct uroce_swqe *sq_wqe_spare(const struct uroce_sq *sq)
 {
-	return (struct uroce_swqe *)(sq->ring + (size_t)sq->size * sq->stride);
+	return (struct uroce_swqe *)(sq->ring + ((size_t)sq->mask + 1) * sq->stride);
 }
 
 static inline struct uroce_rwqe *rq_wqe(const struct uroce_rq *rq, uint32_t index)

@@ -46,7 +46,8 @@ int uroce_host_inherited(const struct uroce_host *host)
 	pid_t pid = getpid();
 
 	if (atomic_exchange(&logged, pid) != pid)
-		log_err("uroce: opened in process %d, used in its child %d: open the device again after fork()",
+		log_err("uroce: opened in process %d, used in its child %d: open the device again after fork(), "
+			"see rdma-symptoms(7)",
 			host->pid, pid);
 	return -EIO;
 }

@@ -273,6 +273,7 @@ static int strict_destroy_cq(struct verbs_cq *vcq)
 				      &cq->mutex,   &cq->cond, &cq->async_events_completed };
 
 	if (scq && uroce_host_here(ctx_host(cq->context))) {
+		strict_overflow_check(scq, "ibv_destroy_cq");
 		events_check(&comp, &scq->comp_events);
 		events_check(&async, &scq->record.async_events);
 	}
@@ -359,7 +360,6 @@ static int strict_destroy_qp(struct verbs_qp *vqp)
 	struct ibv_qp *qp = &vqp->qp;
 	const struct ibv_srq *srq = qp->srq;
 	struct strict_qp *sqp = strict_record_find(STRICT_QP, qp);
-	uint64_t drops;
 	int r;
 	struct acknowledged async = { &sqp->record, "qp",      "ibv_ack_async_event",
 				      &qp->mutex,   &qp->cond, &qp->events_completed };
@@ -367,9 +367,7 @@ static int strict_destroy_qp(struct verbs_qp *vqp)
 	if (sqp && uroce_host_here(ctx_host(qp->context))) {
 		sends_check(sqp);
 		strict_error_destroy(sqp);
-		drops = strict_datagram_new_drops(sqp);
-		if (drops)
-			strict_datagram_report(qp->context, qp->qp_num, drops);
+		strict_datagrams_check(sqp);
 		events_check(&async, &sqp->record.async_events);
 	}
 	/* The number may be given out again before the call below has returned. */
@@ -398,6 +396,25 @@ static void state_follow(struct strict_qp *sqp, enum ibv_qp_state state)
 	strict_requests_free(&done);
 }
 
+/* Check attributes that are valid, but with which some messages do not arrive. */
+static void attributes_check(const struct strict_qp *sqp, const struct verbs_modify_qp *in)
+{
+	const struct ibv_qp_attr *attr = in->attr;
+	struct ibv_port_attr port;
+
+	if ((in->mask & IBV_QP_PATH_MTU) && !ibv_query_port(sqp->qp->vqp.qp.context, 1, &port) &&
+	    attr->path_mtu > port.active_mtu)
+		strict_fault(STRICT_RULE_MTU, sqp->record.ctx,
+			     "qp 0x%x: ibv_modify_qp: path_mtu %d is %u bytes, and the active_mtu "
+			     "of the port is %u bytes",
+			     sqp->record.number, attr->path_mtu, 128u << attr->path_mtu,
+			     128u << port.active_mtu);
+	if ((in->mask & IBV_QP_TIMEOUT) && !(attr->timeout & 31))
+		strict_fault(STRICT_RULE_TIMEOUT, sqp->record.ctx,
+			     "qp 0x%x: ibv_modify_qp: timeout is %u", sqp->record.number,
+			     attr->timeout);
+}
+
 static int strict_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 {
 	struct strict_qp *sqp = strict_record_find(STRICT_QP, &vqp->qp);
@@ -405,7 +422,8 @@ static int strict_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *
 
 	if (!uroce_host_here(ctx_host(vqp->qp.context)))
 		strict_inherited(vqp->qp.context, "ibv_modify_qp", "qp", vqp->qp.qp_num);
-
+	if (!r && sqp)
+		attributes_check(sqp, in);
 	if (!r && sqp && (in->mask & IBV_QP_STATE)) {
 		state_follow(sqp, in->attr->qp_state);
 		if (in->attr->qp_state == IBV_QPS_RESET)

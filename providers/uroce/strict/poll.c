@@ -66,13 +66,15 @@ static void content_check(const struct uroce_cq *cq, const struct ibv_wc *wc,
 		strict_content_check(ctx, keys, wc->qp_num, done);
 }
 
-static void completed(const struct uroce_cq *cq, const struct ibv_wc *wc)
+static void completed(struct strict_cq *scq, const struct ibv_wc *wc)
 {
+	const struct uroce_cq *cq = scq->cq;
 	struct strict_requests done = TAILQ_HEAD_INITIALIZER(done);
 	struct strict_qp *qp;
 
 	strict_count(STRICT_COUNT_COMPLETIONS);
 	strict_lock();
+	scq->completions++;
 	qp = strict_record_find_locked(STRICT_QP, wc->qp_num);
 	if (wc->opcode & IBV_WC_RECV)
 		recv_completed(cq, qp, wc, &done);
@@ -109,9 +111,9 @@ static void polled(struct strict_cq *scq)
 	strict_unlock();
 }
 
-/* Report once that completions were lost. */
-static void overflow_check(struct strict_cq *scq, struct uroce_cq *cq)
+void strict_overflow_check(struct strict_cq *scq, const char *verb)
 {
+	struct uroce_cq *cq = scq->cq;
 	bool overflowed;
 
 	uroce_lock(&cq->lock);
@@ -121,8 +123,8 @@ static void overflow_check(struct strict_cq *scq, struct uroce_cq *cq)
 		return;
 	scq->overflowed = true;
 	strict_fault(STRICT_RULE_OVERFLOW, scq->record.ctx,
-		     "cq 0x%x: ibv_poll_cq: completions are lost because more than %u waited",
-		     scq->record.number, cq->mask + 1);
+		     "cq 0x%x: %s: completions are lost because more than %u waited",
+		     scq->record.number, verb, cq->limit);
 }
 
 /* The lock keeps the completions of two threads in order. */
@@ -135,10 +137,10 @@ static int strict_poll_cq(struct ibv_cq *cq, int num_entries, struct ibv_wc *wc)
 		return strict_below(cq->context)->poll_cq(cq, num_entries, wc);
 	polled(scq);
 	pthread_mutex_lock(&scq->poll);
-	overflow_check(scq, to_ucq(cq));
+	strict_overflow_check(scq, "ibv_poll_cq");
 	n = strict_below(cq->context)->poll_cq(cq, num_entries, wc);
 	for (int i = 0; i < n; i++)
-		completed(to_ucq(cq), &wc[i]);
+		completed(scq, &wc[i]);
 	pthread_mutex_unlock(&scq->poll);
 	return n;
 }
@@ -152,12 +154,12 @@ static int walk_start(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	int r;
 
 	if (here)
-		overflow_check(scq, (struct uroce_cq *)ex);
+		strict_overflow_check(scq, "ibv_start_poll");
 	r = scq->start_poll(ex, attr);
 
 	polled(scq);
 	if (!r)
-		completed((struct uroce_cq *)ex, &((struct uroce_cq *)ex)->current.wc);
+		completed(scq, &scq->cq->current.wc);
 	return r;
 }
 
@@ -167,7 +169,7 @@ static int walk_next(struct ibv_cq_ex *ex)
 	int r = scq->next_poll(ex);
 
 	if (!r)
-		completed((struct uroce_cq *)ex, &((struct uroce_cq *)ex)->current.wc);
+		completed(scq, &scq->cq->current.wc);
 	return r;
 }
 

@@ -39,6 +39,9 @@ static uint32_t queue_add(struct strict_queue *queue, struct strict_request *req
 {
 	uint32_t serial;
 
+	if (!request->signaled)
+		strict_watch_start();
+
 	strict_lock();
 	serial = queue->next;
 	strict_queue_add(queue, request);
@@ -165,14 +168,17 @@ static int strict_bind_mw(struct ibv_qp *qp, struct ibv_mw *mw, struct ibv_mw_bi
 
 	if (!sqp)
 		return strict_below(qp->context)->bind_mw(qp, mw, bind);
-	if (strict_room_check(sqp, "ibv_bind_mw", 1))
-		return ENOMEM;
 	request = strict_request_new(bind->wr_id,
 				     (bind->send_flags & IBV_SEND_SIGNALED) || sqp->qp->sq.sig_all,
 				     0, NULL);
 	if (!request)
 		return ENOMEM;
 	pthread_mutex_lock(&sqp->send);
+	if (strict_room_check(sqp, "ibv_bind_mw", 1)) {
+		pthread_mutex_unlock(&sqp->send);
+		free(request);
+		return ENOMEM;
+	}
 	serial = queue_add(&sqp->sq, request);
 	r = strict_below(qp->context)->bind_mw(qp, mw, bind);
 	if (r)
@@ -315,10 +321,13 @@ static int recv_one(struct receiver *to, const struct ibv_recv_wr *wr)
 {
 	bool named = wr->sg_list && wr->num_sge >= 0 && (uint32_t)wr->num_sge <= to->rq->max_sge;
 	int num_sge = named ? wr->num_sge : 0, r;
-	struct strict_request *request = strict_request_new(wr->wr_id, true, num_sge, wr->sg_list);
+	struct strict_request *request;
 	struct ibv_recv_wr one = *wr;
 	uint32_t serial;
 
+	if (to->qp && strict_receive_room_check(to->qp))
+		return ENOMEM;
+	request = strict_request_new(wr->wr_id, true, num_sge, wr->sg_list);
 	if (!request)
 		return ENOMEM;
 	request->writes = true;

@@ -74,6 +74,12 @@ struct strict_error {
 	unsigned int polls; /* ... and how often this thread had polled */
 };
 
+/* Datagrams that a UD queue pair dropped. */
+struct strict_drops {
+	uint64_t wrong_qkey, short_receive;
+	uint64_t early; /* before the first receive was posted */
+};
+
 struct strict_qp {
 	struct strict_record record;
 	struct uroce_qp *qp;
@@ -82,10 +88,12 @@ struct strict_qp {
 	uint8_t state; /* enum ibv_qp_state that the program asked for, or was told of */
 	bool polled;   /* the completion of a send was polled */
 	struct strict_error error;
-	uint32_t immediate;	 /* last one, as a number of this host; under send */
-	unsigned int immediates; /* small ones in a row, each one more than the last */
-	uint64_t drops; /* datagrams longer than the receive that were reported; under qp->lock */
-	bool building;	/* between ibv_wr_start() and ibv_wr_complete(); under send */
+	uint32_t immediate;	   /* last one, as a number of this host; under send */
+	unsigned int immediates;   /* small ones in a row, each one more than the last */
+	struct strict_drops drops; /* that were reported; under qp->lock */
+	bool receives;		   /* UD: a receive was posted; under qp->lock */
+	bool send_full, recv_full; /* and logged; under send or recv */
+	bool building;		   /* between ibv_wr_start() and ibv_wr_complete(); under send */
 	void (*wr_start)(struct ibv_qp_ex *ex);
 	int (*wr_complete)(struct ibv_qp_ex *ex);
 	void (*wr_abort)(struct ibv_qp_ex *ex);
@@ -112,6 +120,10 @@ struct strict_cq {
 	uint32_t watched_polls; /* ... and value of polls then */
 	bool unarmed;		/* and reported */
 	uint32_t comp_events;	/* events that the program got */
+	uint32_t completions;	/* that the program polled */
+	/* for silent.c: values at the last look, number of looks in vain, and whether reported */
+	uint32_t silent_polls, silent_posted, silent_completions, silent_looks;
+	bool silent;
 	int (*start_poll)(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr);
 	int (*next_poll)(struct ibv_cq_ex *ex);
 };
@@ -201,17 +213,30 @@ void strict_error_post(struct strict_qp *qp, const char *verb, uint64_t wr_id);
 /* Check the end of the queue pair. */
 void strict_error_destroy(struct strict_qp *qp);
 
-/* datagram.c: room for the GRH in the receives of a UD queue pair */
-void strict_datagram_recv(const struct strict_qp *qp, const struct strict_entries *entries);
-/* Return the number of datagrams dropped since the last call; with or without the lock. */
-uint64_t strict_datagram_new_drops(struct strict_qp *qp);
-void strict_datagram_report(const struct ibv_context *ctx, uint32_t number, uint64_t drops);
+/* datagram.c: dropped datagrams, and the room for the GRH, of a UD queue pair */
+struct strict_datagrams {
+	const struct ibv_context *ctx;
+	uint32_t number; /* of the queue pair */
+	struct strict_drops drops;
+};
+/* Check a receive before it is posted; under qp->recv. */
+void strict_datagram_recv(struct strict_qp *qp, const struct strict_entries *entries);
+/* Return whether datagrams were dropped since the last call, and their number. With the lock held:
+ * if another thread uses the queue pair, the next call counts them. */
+bool strict_datagram_try_drops(struct strict_qp *qp, struct strict_drops *ret_drops);
+/* Report dropped datagrams; without the lock. */
+void strict_datagrams_report(const struct strict_datagrams *of);
+void strict_datagrams_check(struct strict_qp *qp);
 
 /*
- * room.c: entries of the send queue, which only polled completions free. Return: 0, or ENOMEM if @n
- * requests more do not fit.
+ * room.c: entries of the queues, which only polled completions free. Return: 0, or ENOMEM if @n
+ * requests more, or a receive more, do not fit. Under qp->send or qp->recv.
  */
 int strict_room_check(struct strict_qp *qp, const char *verb, uint32_t n);
+int strict_receive_room_check(struct strict_qp *qp);
+
+/* poll.c: report once that completions were lost. */
+void strict_overflow_check(struct strict_cq *cq, const char *verb);
 
 /* content.c: changes of the memory of sends */
 /* Set the sum of a request. */
@@ -240,6 +265,8 @@ bool strict_written(struct uroce_keys *keys, const struct strict_request *reques
 void strict_watch_start(void);
 /* Wait until the thread does not use objects whose records were removed before the call. */
 void strict_watch_settle(void);
+/* silent.c: find programs that poll for a completion that cannot come. */
+void strict_silence_look(void);
 /*
  * waits.c: return whether a thread of the process waits for @fd and for nothing else, and thread
  * @poller cannot poll instead: it has ended, or waits for @fd or for other threads. 0: no thread

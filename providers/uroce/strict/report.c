@@ -39,11 +39,22 @@ static const struct {
 	[STRICT_RULE_GRH] = { "each receive of a UD queue pair is 40 bytes longer than the "
 			      "message, for the GRH",
 			      "ibv_post_recv(3)" },
+	[STRICT_RULE_QKEY] = { "remote_qkey of a datagram is the qkey of the queue pair that receives it",
+			       "ibv_post_send(3)" },
+	[STRICT_RULE_EARLY] = { "post receives before the peer can send", "ibv_post_recv(3)" },
+	[STRICT_RULE_MTU] = { "path_mtu is at most the active_mtu of the ports on both sides",
+			      "ibv_modify_qp(3)" },
+	[STRICT_RULE_TIMEOUT] = { "timeout is 1 to 31: with 0 a lost packet is waited for without "
+				  "an end",
+				  "ibv_modify_qp(3)" },
 	[STRICT_RULE_OVERFLOW] = { "a completion queue has room for all completions that wait to "
 				   "be polled",
 				   "ibv_create_cq(3)" },
 	[STRICT_RULE_SIGNAL] = { "signal at least one of max_send_wr requests: only a polled "
 				 "completion frees entries of the send queue",
+				 "ibv_post_send(3)" },
+	[STRICT_RULE_SILENT] = { "only a request with IBV_SEND_SIGNALED, or of a queue pair with "
+				 "sq_sig_all, has a completion",
 				 "ibv_post_send(3)" },
 	[STRICT_RULE_CONTENT] = { "the memory of a send stays unchanged until its completion, or "
 				  "that of a later request, was polled",

@@ -1,11 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Entries of the send queue. The device frees the entry of a request without a completion when it
- * has executed the request. Adapters free it with the next completion that is polled.
+ * Entries of the queues. The device frees the entry of a request without a completion, and that of
+ * a receive, when it has executed the request. Adapters free them with the next completion that is
+ * polled.
  */
 #include <errno.h>
 
 #include "providers/uroce/strict/record.h"
+
+/* Log once for each queue: a program may fill it on purpose. */
+static void full_log(const struct strict_qp *sqp, bool *logged, const char *verb, const char *queue,
+		     uint32_t size)
+{
+	if (*logged)
+		return;
+	*logged = true;
+	verbs_err(sqp->record.ctx,
+		  "qp 0x%x: %s: %s queue full: all %u entries wait for a completion to be polled; "
+		  "poll before posting more, or create the QP with a larger max_%s_wr",
+		  sqp->record.number, verb, queue, size, *queue == 's' ? "send" : "recv");
+}
 
 int strict_room_check(struct strict_qp *sqp, const char *verb, uint32_t n)
 {
@@ -26,8 +40,19 @@ int strict_room_check(struct strict_qp *sqp, const char *verb, uint32_t n)
 			     "IBV_SEND_SIGNALED",
 			     sqp->record.number, verb, count);
 	else if (full)
-		verbs_data(sqp->record.ctx,
-			   "qp 0x%x: %s: all %u entries wait for a completion to be polled",
-			   sqp->record.number, verb, size);
+		full_log(sqp, &sqp->send_full, verb, "send", size);
+	return full ? ENOMEM : 0;
+}
+
+int strict_receive_room_check(struct strict_qp *sqp)
+{
+	uint32_t size = sqp->qp->rq.size;
+	bool full;
+
+	strict_lock();
+	full = sqp->state != IBV_QPS_ERR && sqp->rq.count >= size;
+	strict_unlock();
+	if (full)
+		full_log(sqp, &sqp->recv_full, "ibv_post_recv", "receive", size);
 	return full ? ENOMEM : 0;
 }

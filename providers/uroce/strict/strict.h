@@ -13,12 +13,12 @@
  * - queue.c: requests from their post to the poll of their completion.
  * - post.c, poll.c: operations of the data path.
  * - error.c: errors that the program ignores.
- * - datagram.c: room for the GRH.
+ * - datagram.c: dropped datagrams, and room for the GRH.
  * - content.c, written.c: changes of the memory of requests.
  * - room.c: entries of the send queue.
  * - immediate.c: the byte order of immediate data.
  * - inherited.c: use after a fork.
- * - watch.c, waits.c: a thread that finds waits in vain.
+ * - watch.c, waits.c, silent.c: a thread that finds waits in vain.
  *
  * Locks: strict_cq.poll, then strict_qp.send or a queue's recv, then the locks of the rooms below.
  * UROCE_LEAF_STRICT protects the records and the requests; no other lock is waited for under it.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A thread that looks once a second for programs that wait in vain: for an event although no
- * completion queue of the channel is armed, and for datagrams that were dropped. A program that
- * hangs makes no call that could find this.
+ * A thread that finds programs that wait in vain. Once a second it looks at channels without an
+ * armed completion queue, at dropped datagrams, and at completion queues that are polled in vain
+ * (silent.c). A program that hangs makes no call that could find this.
  */
 #include <poll.h>
 #include <signal.h>
@@ -144,21 +144,18 @@ static void queues_look(void)
 /* --- datagrams --- */
 
 struct dropper {
-	const struct ibv_context *ctx;
-	uint32_t number;
-	uint64_t drops;
+	struct strict_datagrams of;
+	bool found;
 };
 
 static bool dropper_find(struct strict_record *record, void *arg)
 {
 	struct dropper *dropper = arg;
 
-	*dropper = (struct dropper){
-		.ctx = record->ctx,
-		.number = record->number,
-		.drops = strict_datagram_new_drops((struct strict_qp *)record),
-	};
-	return dropper->drops;
+	dropper->of.ctx = record->ctx;
+	dropper->of.number = record->number;
+	dropper->found = strict_datagram_try_drops((struct strict_qp *)record, &dropper->of.drops);
+	return dropper->found;
 }
 
 static void datagrams_look(void)
@@ -166,13 +163,13 @@ static void datagrams_look(void)
 	struct dropper dropper;
 
 	do {
-		dropper.drops = 0;
+		dropper.found = false;
 		strict_lock();
 		strict_records_visit(STRICT_QP, dropper_find, &dropper);
 		strict_unlock();
-		if (dropper.drops)
-			strict_datagram_report(dropper.ctx, dropper.number, dropper.drops);
-	} while (dropper.drops);
+		if (dropper.found)
+			strict_datagrams_report(&dropper.of);
+	} while (dropper.found);
 }
 
 /* --- the thread --- */
@@ -187,6 +184,7 @@ static void *watch(void *unused)
 		pthread_mutex_lock(&turn);
 		queues_look();
 		datagrams_look();
+		strict_silence_look();
 		pthread_mutex_unlock(&turn);
 	}
 	return unused;

@@ -333,7 +333,8 @@ int uroce_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 	cq->ring = cq->memory.at;
 	cq->single_threaded = (in->attr->comp_mask & IBV_CQ_INIT_ATTR_MASK_FLAGS) &&
 			      (in->attr->flags & IBV_CREATE_CQ_ATTR_SINGLE_THREADED);
-	vcq->cq.cqe = cq->mask + 1;
+	cq->limit = uroce_granted(vcq->cq.context, in->attr->cqe, cq->mask + 1);
+	vcq->cq.cqe = cq->limit;
 	vcq->cq.handle = atomic_fetch_add(&ctx->dev->host->next_handle, 1);
 	if (in->extended)
 		ex_fill(cq, in->attr->wc_flags);
@@ -362,6 +363,7 @@ static uint32_t ring_replace(struct uroce_cq *cq, struct uroce_memory *memory, u
 		cq->memory = *memory;
 		*memory = old;
 		cq->mask = size - 1;
+		cq->limit = uroce_granted(cq->vcq.cq.context, cqe, size);
 		atomic_store_explicit(&cq->tail, 0, memory_order_relaxed);
 		atomic_store_explicit(&cq->head, used, memory_order_relaxed);
 	}
@@ -395,7 +397,7 @@ int uroce_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 			  vcq->cq.handle, in->cqe, waiting);
 		return -EINVAL;
 	}
-	vcq->cq.cqe = size;
+	vcq->cq.cqe = cq->limit;
 	return 0;
 }
 

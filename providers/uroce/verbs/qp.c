@@ -24,20 +24,20 @@ static int sq_alloc(struct uroce_sq *sq, struct ibv_pd *pd, struct ibv_qp_cap *c
 {
 	uint32_t room =
 		max_of(cap->max_send_sge * (uint32_t)sizeof(struct ibv_sge), cap->max_inline_data);
+	uint32_t entries = max_of(cap->max_send_wr, 1u), ring = ring_size(entries), sges;
 	int r;
 
 	room = max_of(room, (uint32_t)sizeof(struct ibv_sge));
+	sges = min_of(room / (uint32_t)sizeof(struct ibv_sge), (uint32_t)UROCE_MAX_SGE);
 	*sq = (struct uroce_sq){
 		.stride = ROUND_UP(sizeof(struct uroce_swqe) + room, SQ_ALIGN),
-		.size = ring_size(max_of(cap->max_send_wr, 1u)),
-		.max_inline = room,
-		.max_sge = room / sizeof(struct ibv_sge) < UROCE_MAX_SGE
-				   ? room / sizeof(struct ibv_sge)
-				   : UROCE_MAX_SGE,
+		.mask = ring - 1,
+		.size = uroce_granted(pd->context, entries, ring),
+		.max_inline = uroce_granted(pd->context, cap->max_inline_data, room),
+		.max_sge = uroce_granted(pd->context, max_of(cap->max_send_sge, 1u), sges),
 		.sig_all = sig_all,
 	};
-	sq->mask = sq->size - 1;
-	r = uroce_memory_get(&sq->memory, pd, (size_t)(sq->size + 1) * sq->stride, SQ_ALIGN,
+	r = uroce_memory_get(&sq->memory, pd, (size_t)(ring + 1) * sq->stride, SQ_ALIGN,
 			     UROCE_RES_TYPE_SEND_QUEUE); /* one more WQE is the spare */
 	if (r < 0)
 		return r;
@@ -52,16 +52,17 @@ static int sq_alloc(struct uroce_sq *sq, struct ibv_pd *pd, struct ibv_qp_cap *c
 int uroce_rq_alloc(struct uroce_rq *rq, struct ibv_pd *pd, uint64_t type, uint32_t max_wr,
 		   uint32_t max_sge)
 {
+	uint32_t entries = max_of(max_wr, 1u), ring = ring_size(entries);
 	int r;
 
 	*rq = (struct uroce_rq){
+		.mask = ring - 1,
+		.size = uroce_granted(pd->context, entries, ring),
 		.max_sge = max_of(max_sge, 1u),
-		.size = ring_size(max_of(max_wr, 1u)),
 	};
 	rq->stride = ROUND_UP(sizeof(struct uroce_rwqe) + rq->max_sge * sizeof(struct ibv_sge),
 			      SQ_ALIGN);
-	rq->mask = rq->size - 1;
-	r = uroce_memory_get(&rq->memory, pd, (size_t)rq->size * rq->stride, SQ_ALIGN, type);
+	r = uroce_memory_get(&rq->memory, pd, (size_t)ring * rq->stride, SQ_ALIGN, type);
 	rq->ring = rq->memory.at;
 	return r;
 }

@@ -129,6 +129,14 @@ int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
 int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
 int uroce_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int uroce_destroy_qp(struct verbs_qp *vqp);
+/*
+ * Return the entries that a queue grants: those of its ring, or in strict mode the @asked ones, as
+ * some adapters do.
+ */
+static inline uint32_t uroce_granted(const struct ibv_context *ctx, uint32_t asked, uint32_t ring)
+{
+	return to_uctx(ctx)->strict ? asked : ring;
+}
 /* Allocate the receive ring of a QP or an SRQ. */
 int uroce_rq_alloc(struct uroce_rq *rq, struct ibv_pd *pd, uint64_t type, uint32_t max_wr,
 		   uint32_t max_sge);
