@@ -200,7 +200,7 @@ static int do_connect_request(struct cm_channel *ch, struct cm_event *ev)
 static void do_ended(struct cm_event *ev)
 {
 	if (ev->event.event == RDMA_CM_EVENT_REJECTED)
-		cm_info(ev->id, "rejected: %s", rdma_reject_str(ev->event.status));
+		cm_err(ev->id, "rejected: %s", rdma_reject_str(ev->event.status));
 	cm_qp_to_error(ev->id);
 }
 
