@@ -219,8 +219,9 @@ static void missing_log(const struct ending *ending, uint32_t missing)
 			  -missing, missing == UINT32_MAX ? "" : "s");
 		return;
 	}
-	verbs_err(ending->context, "%s 0x%x: %s() waits for %s() of %u event%s", ending->object,
-		  ending->number, ending->destroy, ending->acknowledge, missing,
+	verbs_err(ending->context,
+		  "%s 0x%x: %s() waits for %s() of %u event%s, see rdma-symptoms(7)",
+		  ending->object, ending->number, ending->destroy, ending->acknowledge, missing,
 		  missing == 1 ? "" : "s");
 }
 

@@ -65,7 +65,7 @@ static void missing_log(struct cm_id *id, const char *who)
 {
 	struct cm_event *ev = TAILQ_FIRST(&id->unacked);
 
-	cm_err(id, "%s waits for rdma_ack_cm_event() of %s%s", who,
+	cm_err(id, "%s waits for rdma_ack_cm_event() of %s%s, see rdma-symptoms(7)", who,
 	       ev ? rdma_event_str(ev->event.event) : "an event being read by another thread",
 	       ev && TAILQ_NEXT(ev, entry) ? " and others" : "");
 }

@@ -295,7 +295,8 @@ static void cq_unacknowledged(void)
 	EXPECT(&pair.a, 1, IBV_WC_RDMA_WRITE);
 	CHECK_OK(ibv_destroy_qp(pair.a.qp));
 	CHECK_OK(pthread_create(&thread, NULL, cq_destroy, cq));
-	wait_for("ibv_destroy_cq() waits for ibv_ack_cq_events() of 1 event\n");
+	wait_for(
+		"ibv_destroy_cq() waits for ibv_ack_cq_events() of 1 event, see rdma-symptoms(7)\n");
 	ibv_ack_cq_events(cq, 1);
 	CHECK_OK(pthread_join(thread, NULL));
 	CHECK_OK(ibv_destroy_comp_channel(pair.a.channel));
@@ -315,7 +316,8 @@ static void qp_unacknowledged(void)
 	CHECK_OK(ibv_get_async_event(dev->ctx, &event));
 	CHECK_INT(event.event_type, IBV_EVENT_QP_ACCESS_ERR);
 	CHECK_OK(pthread_create(&thread, NULL, qp_destroy, pair.b.qp));
-	wait_for("ibv_destroy_qp() waits for ibv_ack_async_event() of 1 event\n");
+	wait_for(
+		"ibv_destroy_qp() waits for ibv_ack_async_event() of 1 event, see rdma-symptoms(7)\n");
 	ibv_ack_async_event(&event);
 	CHECK_OK(pthread_join(thread, NULL));
 	CHECK_OK(ibv_destroy_cq(pair.b.cq));
