@@ -113,9 +113,11 @@ static const struct rt_lesson lessons[] = {
 	  "before an address was bound or resolved to a device" },
 	{ "no_route", no_route, "EINVAL", NULL,
 	  "address and route must have been resolved before" },
-	{ "nobody_listens", nobody_listens, "REJECTED, status 8", NULL, NULL },
-	{ "rejected", rejected, "REJECTED, status 28", NULL, NULL },
+	{ "nobody_listens", nobody_listens, "REJECTED, status 8", NULL,
+	  "rejected: nobody listens on that port" },
+	{ "rejected", rejected, "REJECTED, status 28", NULL,
+	  "rejected: the program on the other side refused" },
 	{ "cm_event_kept", cm_event_kept, "hangs", NULL,
-	  "rdma_destroy_id() waits for rdma_ack_cm_event() of" },
+	  "of RDMA_CM_EVENT_ADDR_RESOLVED, see rdma-symptoms(7)" },
 };
 RT_LESSONS(lessons)

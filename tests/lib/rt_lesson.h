@@ -3,8 +3,8 @@
  * Programs of the mistakes that beginners make: documentation/mistakes.md has a row for each. A
  * lesson makes one mistake, and describes what the program sees without a log.
  *
- * With UROCE_STRICT in the environment only lessons with a line of strict mode run, and only this
- * line is checked.
+ * With UROCE_STRICT in the environment the line of strict mode is checked, or if there is none the
+ * other line, which this mode shows without VERBS_LOG_LEVEL. The result is not checked.
  *
  * LESSONS=print in the environment prints each result and each log line, and checks neither.
  */
