@@ -134,6 +134,17 @@ RULE(illegal_move)
 		keeps(c, e, e->done.error, "a queue pair moved from RESET to RTS");
 }
 
+/* A request of the queue pair had no completion when @e happened, and may have failed. */
+static bool may_have_failed(const struct check *c, const struct event *e)
+{
+	FOR_EACH_MESSAGE(c, m)
+	if (m->accepted && m->step->kind == 'q' && m->step->side == e->side &&
+	    m->step->object == step_of(c, e)->object && before(c, m->posted, e) &&
+	    (m->completions < m->accepted || !before(c, m->last, e)))
+		return true;
+	return false;
+}
+
 /* The last step of the same thread that set the state. */
 RULE(state_is)
 {
@@ -155,6 +166,8 @@ RULE(state_is)
 		else if (other->verb == VERB_MODIFY)
 			state = d->done.value[0];
 	}
+	if (e->done.value[0] == IBV_QPS_ERR && may_have_failed(c, e))
+		return;
 	keeps(c, e, e->done.value[0] == state, "the queue pair is in state %" PRIu64 ", not %d",
 	      e->done.value[0], state);
 }
