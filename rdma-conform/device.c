@@ -49,7 +49,8 @@ static int gid_choose(struct agent *agent, int wanted)
 	return best < 0 ? -ENODEV : 0;
 }
 
-/* @inline_bytes: the inline data that is asked for, and then what the queue pair has; or NULL. */
+/* Return false with errno if the device refuses such a queue pair. @inline_bytes: the inline data
+ * that is asked for, and then what the queue pair has; or NULL. */
 static bool qp_works(struct agent *agent, enum ibv_qp_type type, uint64_t send_ops,
 		     uint32_t *inline_bytes)
 {
@@ -69,6 +70,7 @@ static bool qp_works(struct agent *agent, enum ibv_qp_type type, uint64_t send_o
 	};
 	struct ibv_qp *qp = cq ? ibv_create_qp_ex(agent->context, &attr) : NULL;
 	bool works = qp && (!send_ops || ibv_qp_to_qp_ex(qp));
+	int error = errno;
 
 	if (inline_bytes)
 		*inline_bytes = qp ? attr.cap.max_inline_data : 0;
@@ -76,6 +78,7 @@ static bool qp_works(struct agent *agent, enum ibv_qp_type type, uint64_t send_o
 		ibv_destroy_qp(qp);
 	if (cq)
 		ibv_destroy_cq(cq);
+	errno = error;
 	return works;
 }
 
