@@ -79,9 +79,9 @@ bind_all()
 
 fault()
 {
-    echo "$*" >/run/play_efa
-    until grep -q -x -F "fault: $*" /run/play_efa.log; do
+    echo "$*" >"/run/play_$device"
+    until grep -q -x -F "fault: $*" "/run/play_$device.log"; do
         sleep 0.02
     done
-    : >/run/play_efa.log
+    : >"/run/play_$device.log"
 }

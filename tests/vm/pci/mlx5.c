@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: play_mlx5 [-v]
+ * usage: play_mlx5 [-v] [FIFO]
  *
- * Play a ConnectX with one InfiniBand port: registers and the command interface. The adapter is
- * plugged in until the process ends.
+ * Play a ConnectX with one InfiniBand port: registers and the command interface. FIFO takes orders
+ * of faults. The adapter is plugged in until the process ends.
  */
 #include "tests/vm/pci/mlx5.h"
 
@@ -14,12 +14,9 @@
 enum {
 	FIRMWARE = 0x0,
 	COMMAND_REVISION = 0x4,
-	COMMANDS_HIGH = 0x10,
-	COMMANDS_LOW = 0x14, /* address, and in its low bits two logarithms of sizes */
 	COMMAND_BELL = 0x18,
 	TIMER_HIGH = 0x1000,
 	TIMER_LOW = 0x1004,
-	HEALTH = 0x1010,
 	MSIX_TABLE = 0x3000,
 };
 
@@ -44,19 +41,18 @@ enum {
 };
 enum {
 	LOST_BELL_MS = 500,
-	HEALTH_MS = 200,
 };
 
 struct hca hca;
 
-static uint32_t reg(uint32_t at)
+uint32_t hca_reg(uint32_t at)
 {
 	volatile uint32_t *p = play_bar_memory(0, at);
 
 	return p ? be32toh(*p) : 0;
 }
 
-static void set_reg(uint32_t at, uint32_t value)
+void hca_set_reg(uint32_t at, uint32_t value)
 {
 	volatile uint32_t *p = play_bar_memory(0, at);
 
@@ -68,23 +64,18 @@ static void set_reg(uint32_t at, uint32_t value)
  * Its store of the address takes the sizes away. */
 static void keep_registers(void)
 {
-	static uint64_t beat_at;
-	static uint32_t beats;
-	uint32_t low = reg(COMMANDS_LOW), sizes = SLOTS_LOG << 4 | SLOT_LOG;
-	uint64_t now = play_now(), ns = now * 1000000;
+	uint32_t low = hca_reg(HCA_COMMANDS_LOW), sizes = SLOTS_LOG << 4 | SLOT_LOG;
+	uint64_t ns = play_now() * 1000000;
 
-	if (reg(COMMAND_REVISION) != (5 << 16 | 1)) {
-		set_reg(FIRMWARE, 35 << 16 | 16); /* 16.35.1 */
-		set_reg(COMMAND_REVISION, 5 << 16 | 1);
+	if (hca_reg(COMMAND_REVISION) != (5 << 16 | 1)) {
+		hca_set_reg(FIRMWARE, 35 << 16 | 16); /* 16.35.1 */
+		hca_set_reg(COMMAND_REVISION, 5 << 16 | 1);
+		hca_health_registers();
 	}
 	if ((low & 0xff) != sizes)
-		set_reg(COMMANDS_LOW, (low & ~0xffu) | sizes);
-	set_reg(TIMER_HIGH, ns >> 32);
-	set_reg(TIMER_LOW, ns);
-	if (now >= beat_at) {
-		beat_at = now + HEALTH_MS;
-		set_reg(HEALTH, ++beats);
-	}
+		hca_set_reg(HCA_COMMANDS_LOW, (low & ~0xffu) | sizes);
+	hca_set_reg(TIMER_HIGH, ns >> 32);
+	hca_set_reg(TIMER_LOW, ns);
 }
 
 /* A message lies in 16 bytes of its slot and then in a chain of blocks. */
@@ -110,7 +101,8 @@ static bool completes_by_event(void)
 	return false;
 }
 
-static uint32_t execute(uint8_t *slot)
+/* @fault: a status that takes the place of the command's execution, or HCA_OK. */
+static uint32_t execute(uint8_t *slot, uint32_t fault)
 {
 	struct hca_call call = { .in_len = get32(slot + SLOT_IN_LENGTH),
 				 .out_len = get32(slot + SLOT_OUT_LENGTH) };
@@ -128,8 +120,8 @@ static uint32_t execute(uint8_t *slot)
 	call.opcode = get(in, COMMAND_OPCODE);
 	call.op_mod = get(in, COMMAND_OP_MOD);
 	call.number = get(in, COMMAND_NUMBER);
-	out[0] = hca_execute(&call);
-	if (out[0])
+	out[0] = fault ? fault : hca_execute(&call);
+	if (out[0] && !fault)
 		printf("command 0x%x, mode %u: status 0x%x\n", call.opcode, call.op_mod, out[0]);
 	copy_message(out, call.out_len, slot + SLOT_OUT, get64(slot + SLOT_OUT_BLOCKS), true);
 	free(in);
@@ -139,20 +131,49 @@ static uint32_t execute(uint8_t *slot)
 
 /* The driver polls for the command that creates the queue of command events. After DISABLE_HCA the
  * memory of the slots is no longer this device's. */
-static void run_slot(unsigned int n, uint8_t *slot)
+static void run_slot(unsigned int n, uint8_t *slot, uint32_t fault)
 {
 	bool by_event = completes_by_event();
-	uint32_t opcode = execute(slot);
+	uint32_t opcode = execute(slot, fault);
 	uint8_t mask[4];
 
 	if (opcode == DISABLE_HCA) {
-		set_reg(COMMANDS_HIGH, 0);
-		set_reg(COMMANDS_LOW, SLOTS_LOG << 4 | SLOT_LOG);
+		hca_set_reg(HCA_COMMANDS_HIGH, 0);
+		hca_set_reg(HCA_COMMANDS_LOW, SLOTS_LOG << 4 | SLOT_LOG);
 	}
 	__atomic_store_n(slot + SLOT_OWNER, 0, __ATOMIC_RELEASE);
 	put32(mask, 1u << n);
 	if (by_event)
 		hca_event(HCA_EVENT_COMMAND, mask, sizeof(mask));
+}
+
+/* How a command is answered. */
+static struct {
+	bool chosen;
+	uint32_t status; /* an error */
+	uint64_t at;	 /* UINT64_MAX: never */
+} answers[SLOTS];
+
+static void choose_answer(unsigned int n, const uint8_t *slot)
+{
+	uint32_t value = 0;
+
+	answers[n].chosen = true;
+	answers[n].status = 0;
+	answers[n].at = 0;
+	switch (play_fault_of(get(slot + SLOT_IN, COMMAND_OPCODE), &value)) {
+	case PLAY_FAULT_ERROR:
+		answers[n].status = value;
+		break;
+	case PLAY_FAULT_LATE:
+		answers[n].at = play_now() + value;
+		break;
+	case PLAY_FAULT_NEVER:
+		answers[n].at = UINT64_MAX;
+		break;
+	case PLAY_FAULT_NONE:
+		break;
+	}
 }
 
 /* The driver writes a checksum with each command: all bytes together give 0xff. */
@@ -176,11 +197,13 @@ static bool run_commands(void)
 	static uint64_t since[SLOTS];
 	static uint32_t rung;
 	volatile uint32_t *bell = play_bar(0, COMMAND_BELL);
-	uint64_t slots = (uint64_t)reg(COMMANDS_HIGH) << 32 | (reg(COMMANDS_LOW) & ~0xfffu);
+	uint64_t slots =
+		(uint64_t)hca_reg(HCA_COMMANDS_HIGH) << 32 | (hca_reg(HCA_COMMANDS_LOW) & ~0xfffu);
 	bool any = false;
 
 	if (!bell || !slots) {
 		rung = 0;
+		memset(answers, 0, sizeof(answers));
 		return false;
 	}
 	if (*bell)
@@ -191,15 +214,21 @@ static bool run_commands(void)
 		if (!(__atomic_load_n(slot + SLOT_OWNER, __ATOMIC_ACQUIRE) & 1) ||
 		    !is_whole(slot)) {
 			since[i] = 0;
+			answers[i].chosen = false;
 			continue;
 		}
 		if (!since[i])
 			since[i] = play_now();
 		if (!(rung >> i & 1) && play_now() - since[i] < LOST_BELL_MS)
 			continue;
+		if (!answers[i].chosen)
+			choose_answer(i, slot);
+		if (play_now() < answers[i].at)
+			continue;
 		since[i] = 0;
 		rung &= ~(1u << i);
-		run_slot(i, slot);
+		answers[i].chosen = false;
+		run_slot(i, slot, answers[i].status);
 		any = true;
 	}
 	return any;
@@ -212,10 +241,20 @@ static bool pass(void)
 	if (play_reset_asked())
 		hca_forget_all();
 	keep_registers();
-	any = run_commands();
+	any = hca_health();
+	any |= run_commands();
 	any |= hca_queues();
 	play_interrupts_again();
 	return any;
+}
+
+/* Execute an order beside those of play_fault.c. */
+static bool order(const char *word)
+{
+	if (strcmp(word, "fatal"))
+		return false;
+	hca_health_fatal();
+	return true;
 }
 
 static void start(void)
@@ -235,6 +274,8 @@ int main(int argc, char **argv)
 			      .msix_vectors = HCA_VECTORS },
 		.start = start,
 		.pass = pass,
+		.random_status = hca_random_status,
+		.order = order,
 	};
 
 	play_run(&played, argc, argv);

@@ -129,9 +129,11 @@ extern struct hca {
 /* Statuses of commands. */
 enum hca_status {
 	HCA_OK = 0,
+	HCA_INTERNAL = 0x1,
 	HCA_BAD_OPCODE = 0x2,
 	HCA_BAD_PARAMETER = 0x3,
 	HCA_BAD_RESOURCE = 0x5,
+	HCA_LIMIT = 0x8,
 	HCA_NO_RESOURCES = 0xf,
 	HCA_BAD_QP_STATE = 0x10,
 };
@@ -146,7 +148,26 @@ struct hca_call {
 	uint32_t out_len;
 };
 
+/* Registers of the initialization segment, in BAR 0. */
+enum {
+	HCA_COMMANDS_HIGH = 0x10,
+	HCA_COMMANDS_LOW = 0x14, /* address, and in its low bits two logarithms of sizes */
+};
+uint32_t hca_reg(uint32_t at);
+void hca_set_reg(uint32_t at, uint32_t value);
+
+/* mlx5_health.c */
+/* Set the registers that the driver reads before its first command. */
+void hca_health_registers(void);
+/* Fill in the register of timeouts. */
+void hca_health_timeouts(uint8_t *data);
+bool hca_health(void);
+/* Report a fatal error to the driver. */
+void hca_health_fatal(void);
+
 /* mlx5_command.c */
+/* Return a status for a command that fails by chance; see struct play_device. */
+uint32_t hca_random_status(uint32_t opcode, uint32_t random);
 enum hca_status hca_execute(const struct hca_call *call);
 void hca_forget_all(void);
 

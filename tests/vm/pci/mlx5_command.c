@@ -212,6 +212,26 @@ enum hca_status hca_execute(const struct hca_call *call)
 	return HCA_BAD_OPCODE;
 }
 
+/* Commands that make objects or change queue pairs fail. The driver cannot go on if it cannot give
+ * an object back. */
+uint32_t hca_random_status(uint32_t opcode, uint32_t random)
+{
+	static const struct {
+		uint32_t from, to;
+	} fail[] = {
+		{ 0x200, 0x200 }, { 0x400, 0x400 }, { 0x500, 0x500 }, { 0x502, 0x504 },
+		{ 0x705, 0x705 }, { 0x800, 0x800 }, { 0x802, 0x802 }, { 0x806, 0x806 },
+		{ 0x816, 0x816 }, { 0x90c, 0x90c },
+	};
+	static const enum hca_status statuses[] = { HCA_INTERNAL, HCA_BAD_PARAMETER,
+						    HCA_BAD_RESOURCE, HCA_LIMIT };
+
+	for (size_t i = 0; i < sizeof(fail) / sizeof(fail[0]); i++)
+		if (opcode >= fail[i].from && opcode <= fail[i].to)
+			return statuses[random % (sizeof(statuses) / sizeof(statuses[0]))];
+	return HCA_OK;
+}
+
 void hca_forget_all(void)
 {
 	for (int i = 0; i < HCA_EQS; i++)

@@ -21,6 +21,7 @@ enum {
 	REG_PVLC = 0x500f,
 	REG_NODE_DESCRIPTION = 0x6001,
 	REG_HOST_ENDIANNESS = 0x7004,
+	REG_TIMEOUTS = 0xc00e,
 };
 
 static const uint64_t node_guid = 0x0002c90300506c00;
@@ -138,6 +139,9 @@ static enum hca_status read_register(uint32_t number, uint8_t *data)
 		return HCA_OK;
 	case REG_NODE_DESCRIPTION:
 		memcpy(data, description, sizeof(description));
+		return HCA_OK;
+	case REG_TIMEOUTS:
+		hca_health_timeouts(data);
 		return HCA_OK;
 	case REG_PPCNT: /* counters: all are 0 */
 		return HCA_OK;
