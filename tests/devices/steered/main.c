@@ -7,7 +7,7 @@
  */
 #include "tests/devices/steered/steered.h"
 
-static const struct test *const tests[] = { rule_tests, field_tests };
+static const struct test *const tests[] = { rule_tests, field_tests, refusal_tests };
 static const char *file;
 static bool recorded;
 
@@ -50,6 +50,7 @@ int main(int argc, char **argv)
 	file = argv[2];
 	objects_open(test->type);
 	test->run();
+	settle();
 	if (!recorded)
 		record();
 	objects_close();
