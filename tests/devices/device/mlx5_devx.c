@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* DEVX: the kernel's methods by which a process gives commands to mlx5's firmware. */
-#include "tests/devices/device/mlx5_devx.h"
+#include "tests/devices/device/mlx5_steering.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -400,5 +400,6 @@ int mlx5_devx_method(uint16_t object, uint16_t method, struct ib_uverbs_ioctl_hd
 	case METHOD(MLX5_IB_OBJECT_PP, MLX5_IB_METHOD_PP_OBJ_ALLOC):
 		return pp_alloc(call);
 	}
-	return model_on() ? EPROTONOSUPPORT : mlx5_flow_method(object, method, call);
+	return model_on() && mlx5_steering_format() < 0 ? EPROTONOSUPPORT
+							: mlx5_flow_method(object, method, call);
 }

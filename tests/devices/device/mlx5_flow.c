@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Steering by the firmware's own formats: write the requests to mlx5's driver into a trace. The
- * model steers no packets. */
-#include "tests/devices/device/mlx5_devx.h"
+/* Steering by the firmware's own formats: write the requests to mlx5's driver into a trace. */
+#include "tests/devices/device/mlx5_steering.h"
 
 #include <stdio.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
+#include "tests/devices/model/model.h"
 #include "tests/devices/shim/attribute.h"
 #include "tests/devices/shim/shim.h"
 #include "tests/devices/shim/trace.h"
@@ -71,6 +71,14 @@ static void trace_attributes(const struct ib_uverbs_ioctl_hdr *call, const struc
 	}
 }
 
+/* In run mode the device compares frames with matchers and rules. */
+static int keep(struct object *object, struct ib_uverbs_ioctl_hdr *call, const struct method *m)
+{
+	if (m->object == MLX5_IB_OBJECT_FLOW_MATCHER)
+		return mlx5_root_matcher(object, call);
+	return m->makes == OBJECT_FLOW ? mlx5_root_rule(object, call) : EOPNOTSUPP;
+}
+
 static int make(struct ib_uverbs_ioctl_hdr *call, const struct method *m)
 {
 	struct object *object;
@@ -85,6 +93,12 @@ static int make(struct ib_uverbs_ioctl_hdr *call, const struct method *m)
 		return ENOMEM;
 	trace_line("%s -> %s", m->name, object_name(m->makes, object->handle));
 	trace_attributes(call, m);
+	if (model_on())
+		r = keep(object, call, m);
+	if (r) {
+		object_free(object);
+		return r;
+	}
 	output_handle(call, m->handle, object->handle);
 	if (m->number)
 		output(call, m->number, &object->number, sizeof(object->number));

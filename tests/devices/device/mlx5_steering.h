@@ -46,6 +46,10 @@ bool mlx5_headers_read(const uint8_t *frame, size_t length, struct mlx5_headers 
 /* Write the key of a lookup type of format 1. Return false if the model does not know the type. */
 bool mlx5_key_make(const struct mlx5_headers *h, unsigned lookup, uint8_t key[KEY_SIZE]);
 
+/* mlx5_root.c: a matcher and a rule of the kernel. 0 or a positive errno. */
+int mlx5_root_matcher(struct object *object, struct ib_uverbs_ioctl_hdr *call);
+int mlx5_root_rule(struct object *object, struct ib_uverbs_ioctl_hdr *call);
+
 /* mlx5_walk.c: follow entries from @address on until a packet leaves the memory. */
 int mlx5_walk(const struct mlx5_headers *h, uint64_t address, struct lab_steered *ret);
 

@@ -50,6 +50,8 @@ struct lab_steered {
  * of creation. 0, or a positive errno: EOPNOTSUPP if the model does not know an entry. */
 int lab_steer(unsigned int table, const void *frame, size_t length, struct lab_steered *ret)
 	__attribute__((weak));
+/* Let a frame meet the rules of the root table for received packets. ENOENT: it matches none. */
+int lab_steer_root(const void *frame, size_t length, struct lab_steered *ret) __attribute__((weak));
 /* Write the device's steering entries to a file: an address and 64 bytes in a line. */
 int lab_icm(const char *path) __attribute__((weak));
 

@@ -68,21 +68,26 @@ unsigned frames_checked(void)
 	return checks;
 }
 
+/* Check the end of a frame. @r: result of its way through the tables */
+static void check(int r, const struct lab_steered *end, uint64_t at, int tag, const char *what)
+{
+	checks++;
+	if (!r && end->at == at && (tag >= 0) == end->has_tag &&
+	    (tag < 0 || end->tag == (uint32_t)tag))
+		return;
+	fprintf(stderr, "%s: %s: at 0x%llx instead of 0x%llx, tag %d instead of %d, %u entries\n",
+		what, strerror(r), (unsigned long long)end->at, (unsigned long long)at,
+		end->has_tag ? (int)end->tag : -1, tag, end->entries);
+	exit(1);
+}
+
 void ends_at(const struct frame *f, uint64_t at, int tag, const char *what)
 {
 	struct lab_steered end;
 	uint8_t bytes[FRAME];
 	size_t length = build(f, bytes);
-	int r = lab_steer(0, bytes, length, &end);
 
-	checks++;
-	if (!r && end.at == at && (tag >= 0) == end.has_tag &&
-	    (tag < 0 || end.tag == (uint32_t)tag))
-		return;
-	fprintf(stderr, "%s: %s: at 0x%llx instead of 0x%llx, tag %d instead of %d, %u entries\n",
-		what, strerror(r), (unsigned long long)end.at, (unsigned long long)at,
-		end.has_tag ? (int)end.tag : -1, tag, end.entries);
-	exit(1);
+	check(lab_steer(0, bytes, length, &end), &end, at, tag, what);
 }
 
 void arrives(const struct frame *f, unsigned tir, int tag, const char *what)
@@ -93,4 +98,26 @@ void arrives(const struct frame *f, unsigned tir, int tag, const char *what)
 void lost(const struct frame *f, const char *what)
 {
 	ends_at(f, LAB_DROP_RX, -1, what);
+}
+
+void root_ends_at(const struct frame *f, uint64_t at, int tag, const char *what)
+{
+	struct lab_steered end;
+	uint8_t bytes[FRAME];
+	size_t length = build(f, bytes);
+
+	check(lab_steer_root(bytes, length, &end), &end, at, tag, what);
+}
+
+void root_passes(const struct frame *f, const char *what)
+{
+	struct lab_steered end;
+	uint8_t bytes[FRAME];
+	size_t length = build(f, bytes);
+
+	checks++;
+	if (lab_steer_root(bytes, length, &end) == ENOENT)
+		return;
+	fprintf(stderr, "%s: a rule matches\n", what);
+	exit(1);
 }

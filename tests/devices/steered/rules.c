@@ -291,6 +291,38 @@ static void sending(void)
 	     "a TIR for sent packets");
 }
 
+/* From a rule of the kernel's table to a table of the library. */
+static void root(void)
+{
+	struct mlx5dv_dr_table *first = table_make(0), *table = table_make(1);
+	struct mlx5dv_dr_action *go =
+		keep(MADE_ACTION, mlx5dv_dr_action_create_dest_table(table), "table");
+	struct match mask = { 0 }, value = { 0 };
+	struct mlx5dv_dr_matcher *addresses;
+	struct mlx5dv_dr_rule *entry;
+	struct frame f = plain;
+
+	set_mac(&mask, dmac_high, dmac_low, ~0ull);
+	set_mac(&value, dmac_high, dmac_low, plain.dmac);
+	addresses = matcher_make(first, 2, 1, &mask);
+	entry = rule_make(addresses, &value, 1, &go);
+	set_mac(&value, dmac_high, dmac_low, plain.dmac + 1);
+	rule_make(addresses, &value, 1, &drop);
+	udp_rule(udp_matcher(table), 0);
+	settle();
+	root_ends_at(&f, tir_at[0], 0x100, "a rule of the table");
+	f.dport++;
+	root_ends_at(&f, LAB_DROP_RX, -1, "no rule of the table");
+	f.dmac++;
+	root_ends_at(&f, LAB_DROP_RX, -1, "a root rule that drops");
+	f.dmac++;
+	root_passes(&f, "no root rule");
+	must(end(table) == EBUSY, "a table in use");
+	rule_end(entry);
+	f = plain;
+	root_passes(&f, "a root rule that is destroyed");
+}
+
 const struct test rule_tests[] = {
 	{ "one-rule", one_rule },
 	{ "many-rules", many_rules },
@@ -299,6 +331,7 @@ const struct test rule_tests[] = {
 	{ "duplicates", duplicates },
 	{ "priorities", priorities },
 	{ "tables", tables },
+	{ "root", root },
 	{ "sending", sending, MLX5DV_DR_DOMAIN_TYPE_NIC_TX },
 	{ 0 },
 };

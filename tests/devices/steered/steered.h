@@ -72,6 +72,10 @@ extern const struct frame plain;
 void ends_at(const struct frame *f, uint64_t at, int tag, const char *what);
 void arrives(const struct frame *f, unsigned tir, int tag, const char *what);
 void lost(const struct frame *f, const char *what);
+/* The same for a frame that meets the root table. */
+void root_ends_at(const struct frame *f, uint64_t at, int tag, const char *what);
+/* No rule of the root table matches. */
+void root_passes(const struct frame *f, const char *what);
 unsigned frames_checked(void);
 
 /* ---- object.c: objects, which are destroyed at the end in the reverse order */
