@@ -160,6 +160,8 @@ static void attributes_trim(const struct irdma_context *ctx, struct ibv_device_a
 	attr->device_cap_flags_ex &= ~never;
 	a->max_sge = min_of(a->max_sge, (int)ctx->max_sge);
 	a->max_cqe = min_of(a->max_cqe, (int)ctx->max_cq - 1);
+	if (ctx->max_srq)
+		a->max_srq_wr = min_of(a->max_srq_wr, (int)((ctx->max_srq - 1) / QUANTA_MAX));
 	if (!(ctx->features & IRDMA_FEATURE_SRQ))
 		a->max_srq = a->max_srq_wr = a->max_srq_sge = 0;
 	if (!(ctx->features & IRDMA_FEATURE_ATOMICS))

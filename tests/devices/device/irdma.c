@@ -22,9 +22,9 @@ enum {
 	PART_X722 = 0x37d0,
 	PART_E810 = 0x1592,
 	PART_GEN3 = 0x1452,
-	MAX_WR = 4064,
+	MAX_WR = 4063, /* of the largest requests */
 	MAX_CQE = 1048574,
-	MAX_SRQ_WR = 4096,
+	MAX_SRQ_WR = 4095,
 	OLD_CONTEXT = 16, /* bytes of the answer of i40iw, the first driver of an X722 */
 	MIDDLE_CONTEXT = 64,
 	MAP_DOORBELL = 0x10000,
