@@ -58,10 +58,12 @@ static ssize_t netlink_receive(struct nl_sock *sock, void *buffer, size_t size)
 	return n > size ? -EMSGSIZE : n;
 }
 
-/* Handle a message. Return: 1: the answer is complete; 0: more messages follow; -errno. */
-static int netlink_handle(struct nlmsghdr *hdr, netlink_answer_fn answer, void *arg)
+/* Handle a message. @single: the answer has one message. Return: 1: the answer is complete; 0: more
+ * messages follow; -errno. */
+static int netlink_handle(struct nlmsghdr *hdr, bool single, netlink_answer_fn answer, void *arg)
 {
 	struct nlmsgerr *error = nlmsg_data(hdr);
+	int r;
 
 	switch (hdr->nlmsg_type) {
 	case NLMSG_DONE:
@@ -73,7 +75,8 @@ static int netlink_handle(struct nlmsghdr *hdr, netlink_answer_fn answer, void *
 			return -EBADMSG;
 		return error->error ? error->error : 1;
 	default:
-		return answer ? answer(hdr, arg) : 0;
+		r = answer ? answer(hdr, arg) : 0;
+		return r ? r : single;
 	}
 }
 
@@ -81,6 +84,7 @@ int netlink_ask(struct nl_sock *sock, struct nl_msg *msg, netlink_answer_fn answ
 {
 	_cleanup_free_ char *buffer = malloc(NETLINK_BUFFER_SIZE);
 	uint32_t sequence;
+	bool single;
 	int r;
 
 	if (!buffer)
@@ -89,6 +93,7 @@ int netlink_ask(struct nl_sock *sock, struct nl_msg *msg, netlink_answer_fn answ
 	if (r < 0)
 		return netlink_errno(r);
 	sequence = nlmsg_hdr(msg)->nlmsg_seq;
+	single = !(nlmsg_hdr(msg)->nlmsg_flags & (NLM_F_ACK | NLM_F_DUMP));
 	for (;;) {
 		ssize_t n = netlink_receive(sock, buffer, NETLINK_BUFFER_SIZE);
 		struct nlmsghdr *hdr = (struct nlmsghdr *)buffer;
@@ -98,7 +103,7 @@ int netlink_ask(struct nl_sock *sock, struct nl_msg *msg, netlink_answer_fn answ
 		for (int left = n; nlmsg_ok(hdr, left); hdr = nlmsg_next(hdr, &left)) {
 			if (hdr->nlmsg_seq != sequence)
 				continue;
-			r = netlink_handle(hdr, answer, arg);
+			r = netlink_handle(hdr, single, answer, arg);
 			if (r)
 				return min_of(r, 0);
 		}

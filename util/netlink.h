@@ -25,8 +25,10 @@ int netlink_open(int protocol, struct nl_sock **ret_sock);
 
 /*
  * Send @msg, hand each message of the answer to @answer (may be NULL) and return when the kernel
- * says that it is complete. Return: 0, the kernel's or @answer's -errno. @msg still belongs to the
- * caller. If @answer fails, the exchange ends, and the socket can still be used for other requests.
+ * says that it is complete. On a socket without automatic acknowledgements, the answer to a request
+ * that asks for one object is one message. Return: 0, the kernel's or @answer's -errno. @msg still
+ * belongs to the caller. If @answer fails, the exchange ends, and the socket can still be used for
+ * other requests.
  */
 int netlink_ask(struct nl_sock *sock, struct nl_msg *msg, netlink_answer_fn answer, void *arg);
 

@@ -1,109 +1,84 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <endian.h>
+#include <string.h>
 
-#include <netlink/msg.h>
-#include <netlink/netlink.h>
 #include <rdma/rdma_netlink.h>
 
 #include "libibverbs/discovery/discovery.h"
 #include "util/cdev.h"
+#include "util/netlink.h"
 
 #define NLDEV_TYPE(command) RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command)
 #define REQUEST_SIZE	    128 /* bytes: header, device index, kind of character device */
-
-static struct nla_policy policy[RDMA_NLDEV_ATTR_MAX] = {
-	[RDMA_NLDEV_ATTR_DEV_INDEX] = { .type = NLA_U32 },
-	[RDMA_NLDEV_ATTR_DEV_NAME] = { .type = NLA_STRING },
-	[RDMA_NLDEV_ATTR_DEV_NODE_TYPE] = { .type = NLA_U8 },
-	[RDMA_NLDEV_ATTR_NODE_GUID] = { .type = NLA_U64 },
-	[RDMA_NLDEV_ATTR_CHARDEV] = { .type = NLA_U64 },
-	[RDMA_NLDEV_ATTR_CHARDEV_NAME] = { .type = NLA_STRING },
-	[RDMA_NLDEV_ATTR_CHARDEV_ABI] = { .type = NLA_U64 },
-	[RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID] = { .type = NLA_U32 },
-};
 
 struct nldev {
 	struct nl_sock *sock;
 	struct verbs_device_list *list;
 	struct verbs_device *device; /* device of the current query */
-	int error;		     /* error of a callback */
 };
 
-static int reply_parse(struct nl_msg *msg, uint16_t type, struct nlattr **tb)
+static struct nlattr *attr_find(struct nlmsghdr *hdr, int type, size_t size)
 {
-	struct nlmsghdr *hdr = nlmsg_hdr(msg);
+	struct nlattr *attr = nlmsg_find_attr(hdr, 0, type);
 
-	if (hdr->nlmsg_type != type)
-		return -EPROTO;
-	return nlmsg_parse(hdr, 0, tb, RDMA_NLDEV_ATTR_MAX - 1, policy) < 0 ? -EPROTO : 0;
+	return attr && (size_t)nla_len(attr) >= size ? attr : NULL;
 }
 
-static int device_fill(struct verbs_device *device, struct nlattr **tb)
+/* Find a text. It ends within the attribute. */
+static const char *text_find(struct nlmsghdr *hdr, int type)
 {
-	struct nlattr *type = tb[RDMA_NLDEV_ATTR_DEV_NODE_TYPE];
-	struct nlattr *guid = tb[RDMA_NLDEV_ATTR_NODE_GUID];
+	struct nlattr *attr = attr_find(hdr, type, 1);
 
-	device->index = nla_get_u32(tb[RDMA_NLDEV_ATTR_DEV_INDEX]);
-	if (guid)
-		device->node_guid = htobe64(nla_get_u64(guid));
-	disc_device_type(device, type ? nla_get_u8(type) : 0);
-	return disc_device_name(device, nla_get_string(tb[RDMA_NLDEV_ATTR_DEV_NAME]));
+	return attr && memchr(nla_data(attr), '\0', nla_len(attr)) ? nla_data(attr) : NULL;
 }
 
-static int device_reply(struct nl_msg *msg, void *arg)
+static int device_answer(struct nlmsghdr *hdr, void *arg)
 {
-	struct nlattr *tb[RDMA_NLDEV_ATTR_MAX];
+	struct nlattr *index = attr_find(hdr, RDMA_NLDEV_ATTR_DEV_INDEX, sizeof(uint32_t));
+	struct nlattr *type = attr_find(hdr, RDMA_NLDEV_ATTR_DEV_NODE_TYPE, sizeof(uint8_t));
+	struct nlattr *guid = attr_find(hdr, RDMA_NLDEV_ATTR_NODE_GUID, sizeof(uint64_t));
+	const char *name = text_find(hdr, RDMA_NLDEV_ATTR_DEV_NAME);
 	struct verbs_device *device;
 	struct nldev *nldev = arg;
 
-	if (reply_parse(msg, NLDEV_TYPE(RDMA_NLDEV_CMD_GET), tb) ||
-	    !tb[RDMA_NLDEV_ATTR_DEV_INDEX] || !tb[RDMA_NLDEV_ATTR_DEV_NAME]) {
-		nldev->error = -EPROTO;
-		return NL_SKIP;
-	}
+	if (hdr->nlmsg_type != NLDEV_TYPE(RDMA_NLDEV_CMD_GET) || !index || !name)
+		return -EPROTO;
 	device = disc_device_new(nldev->list, sizeof(*device));
 	if (!device)
-		nldev->error = -ENOMEM;
-	else if (device_fill(device, tb))
+		return -ENOMEM;
+	device->index = nla_get_u32(index);
+	if (guid)
+		device->node_guid = htobe64(nla_get_u64(guid));
+	disc_device_type(device, type ? nla_get_u8(type) : 0);
+	if (disc_device_name(device, name))
 		disc_device_drop(nldev->list, device);
-	return NL_OK;
+	return 0;
 }
 
-static int cdev_reply(struct nl_msg *msg, void *arg)
+static int cdev_answer(struct nlmsghdr *hdr, void *arg)
 {
-	struct nlattr *tb[RDMA_NLDEV_ATTR_MAX];
-	struct nldev *nldev = arg;
-	struct verbs_device *device = nldev->device;
+	struct nlattr *number = attr_find(hdr, RDMA_NLDEV_ATTR_CHARDEV, sizeof(uint64_t));
+	struct nlattr *abi = attr_find(hdr, RDMA_NLDEV_ATTR_CHARDEV_ABI, sizeof(uint64_t));
+	struct nlattr *driver = attr_find(hdr, RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID, sizeof(uint32_t));
+	const char *name = text_find(hdr, RDMA_NLDEV_ATTR_CHARDEV_NAME);
+	struct verbs_device *device = ((struct nldev *)arg)->device;
 
-	if (reply_parse(msg, NLDEV_TYPE(RDMA_NLDEV_CMD_GET_CHARDEV), tb) ||
-	    !tb[RDMA_NLDEV_ATTR_CHARDEV] || !tb[RDMA_NLDEV_ATTR_CHARDEV_NAME] ||
-	    !tb[RDMA_NLDEV_ATTR_CHARDEV_ABI]) {
-		nldev->error = -EPROTO;
-		return NL_SKIP;
-	}
-	device->cdev = cdev_decode(nla_get_u64(tb[RDMA_NLDEV_ATTR_CHARDEV]));
-	device->abi_version = nla_get_u64(tb[RDMA_NLDEV_ATTR_CHARDEV_ABI]);
-	if (tb[RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID])
-		device->driver_id = nla_get_u32(tb[RDMA_NLDEV_ATTR_UVERBS_DRIVER_ID]);
-	nldev->error =
-		disc_device_cdev_name(device, nla_get_string(tb[RDMA_NLDEV_ATTR_CHARDEV_NAME]));
-	return NL_OK;
+	if (hdr->nlmsg_type != NLDEV_TYPE(RDMA_NLDEV_CMD_GET_CHARDEV) || !number || !abi || !name)
+		return -EPROTO;
+	device->cdev = cdev_decode(nla_get_u64(number));
+	device->abi_version = nla_get_u64(abi);
+	if (driver)
+		device->driver_id = nla_get_u32(driver);
+	return disc_device_cdev_name(device, name);
 }
 
-static int request_run(struct nldev *nldev, struct nl_msg *msg, nl_recvmsg_msg_cb_t reply)
+static int request_run(struct nldev *nldev, struct nl_msg *msg, netlink_answer_fn answer)
 {
-	int r;
+	int r = netlink_ask(nldev->sock, msg, answer, nldev);
 
-	nldev->error = 0;
-	nl_socket_modify_cb(nldev->sock, NL_CB_VALID, NL_CB_CUSTOM, reply, nldev);
-	r = nl_send_auto(nldev->sock, msg);
-	if (r >= 0)
-		r = nl_recvmsgs_default(nldev->sock);
-	if (r < 0) {
-		log_debug("RDMA netlink: %s", nl_geterror(r));
-		return -EIO;
-	}
-	return nldev->error;
+	if (r < 0)
+		log_debug("RDMA netlink: %s", strerror(-r));
+	return r;
 }
 
 /* Make a small request, because libnl's default is a page that is cleared each time. */
@@ -126,7 +101,7 @@ static int devices_dump(struct nldev *nldev)
 
 	if (!msg)
 		return -ENOMEM;
-	r = request_run(nldev, msg, device_reply);
+	r = request_run(nldev, msg, device_answer);
 	nlmsg_free(msg);
 	return r;
 }
@@ -141,7 +116,7 @@ static int cdev_get(struct nldev *nldev, struct verbs_device *device)
 	nldev->device = device;
 	if (!nla_put_u32(msg, RDMA_NLDEV_ATTR_DEV_INDEX, device->index) &&
 	    !nla_put_string(msg, RDMA_NLDEV_ATTR_CHARDEV_TYPE, "uverbs"))
-		r = request_run(nldev, msg, cdev_reply);
+		r = request_run(nldev, msg, cdev_answer);
 	nlmsg_free(msg);
 	return r;
 }
@@ -167,18 +142,14 @@ static int cdevs_get(struct nldev *nldev)
 
 int disc_nldev_list(struct verbs_device_list *list)
 {
-	struct nldev nldev = { .sock = nl_socket_alloc(), .list = list };
-	int r;
+	_cleanup_nl_socket_ struct nl_sock *sock = NULL;
+	struct nldev nldev = { .list = list };
+	int r = netlink_open(NETLINK_RDMA, &sock);
 
-	if (!nldev.sock)
-		return -ENOMEM;
-	nl_socket_disable_auto_ack(nldev.sock);
-	nl_socket_disable_msg_peek(nldev.sock);
-	r = nl_connect(nldev.sock, NETLINK_RDMA) < 0 ? -EOPNOTSUPP : 0;
-	if (!r)
-		r = devices_dump(&nldev);
-	if (!r)
-		r = cdevs_get(&nldev);
-	nl_socket_free(nldev.sock);
-	return r;
+	if (r < 0)
+		return r == -ENOMEM ? r : -EOPNOTSUPP;
+	nl_socket_disable_auto_ack(sock);
+	nldev.sock = sock;
+	r = devices_dump(&nldev);
+	return r < 0 ? r : cdevs_get(&nldev);
 }
