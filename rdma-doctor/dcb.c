@@ -11,12 +11,12 @@
 
 void dcb_priorities(uint8_t pfc, char *ret_text, size_t size)
 {
-	struct text text = {};
+	size_t used = 0;
 
-	for (unsigned int i = 0; i < DCB_PRIORITIES; i++)
+	snprintf(ret_text, size, "none");
+	for (unsigned int i = 0; i < DCB_PRIORITIES && used < size; i++)
 		if (pfc & 1 << i)
-			text_add(&text, "%s%u", text.length ? ", " : "", i);
-	snprintf(ret_text, size, "%s", text.length ? text.chars : "none");
+			used += snprintf(ret_text + used, size - used, "%s%u", used ? ", " : "", i);
 }
 
 const char *dcb_reason(const struct dcb *dcb)
