@@ -318,9 +318,9 @@ static enum region_kind region(uint64_t offset, size_t length, char *ret_name, s
 		.reg_mr = reg_mr,                                      \
 		.create_cq = create_cq,                                \
 		.resize_cq = resize_cq,                                \
-		.create_qp = irdma_create_qp,                          \
+		.create_qp = irdma_answer_qp,                          \
 		.transition = irdma_transition,                        \
-		.create_srq = irdma_create_srq,                        \
+		.create_srq = irdma_answer_srq,                        \
 		.create_ah = create_ah,                                \
 		.region = region,                                      \
 		.next_send = irdma_next_send,                          \

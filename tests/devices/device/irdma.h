@@ -79,9 +79,9 @@ bool irdma_has(uint32_t feature);
 /* Take the region that begins here and has this purpose; NULL: there is none. */
 struct irdma_region *irdma_region_take(uint64_t start, unsigned type);
 
-int irdma_create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct command *command);
+int irdma_answer_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct command *command);
 int irdma_transition(struct object *qp, struct ib_uverbs_modify_qp *q, struct command *command);
-int irdma_create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struct command *command);
+int irdma_answer_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struct command *command);
 
 /* Return the quanta of the request whose header is here. */
 uint32_t irdma_quanta(const uint8_t *wqe);

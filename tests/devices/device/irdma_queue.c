@@ -88,7 +88,7 @@ static int rings_take(struct object *qp, const struct ib_uverbs_ex_create_qp *q,
 	return 0;
 }
 
-int irdma_create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct command *command)
+int irdma_answer_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct command *command)
 {
 	struct irdma_played_qp *played = calloc(1, sizeof(*played));
 	struct irdma_create_qp_resp response = {
@@ -146,7 +146,7 @@ int irdma_transition(struct object *qp, struct ib_uverbs_modify_qp *q, struct co
 	return 0;
 }
 
-int irdma_create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struct command *command)
+int irdma_answer_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struct command *command)
 {
 	struct irdma_create_srq_resp response = { .srq_id = srq->number };
 	int shift = shift_of(q->max_sge, 0), r;

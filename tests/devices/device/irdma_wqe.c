@@ -318,13 +318,14 @@ static uint16_t send_first(const struct object *qp, uint32_t index)
 {
 	struct irdma_played_qp *played = qp->device;
 
-	while (played->known <= index) {
-		const uint8_t *wqe = qp->sq.base + (size_t)played->behind * IRDMA_QUANTUM;
+	while (played->known <= index && is_posted(&qp->sq, played->behind)) {
+		uint32_t place = played->behind & (qp->sq.entries - 1);
+		const uint8_t *wqe = qp->sq.base + (size_t)place * IRDMA_QUANTUM;
 		bool silent = bits(get_64(wqe + HEADER), 32, 6) == IRDMA_OP_NOP;
 
 		if (!silent)
-			played->first[played->known++ % IRDMA_IDS] = played->behind;
-		played->behind = (played->behind + irdma_quanta(wqe)) & (qp->sq.entries - 1);
+			played->first[played->known++ % IRDMA_IDS] = place;
+		played->behind += irdma_quanta(wqe);
 	}
 	return played->first[index % IRDMA_IDS];
 }

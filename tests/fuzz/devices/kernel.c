@@ -117,6 +117,11 @@ void trace_device_writes(void *to, const void *bytes, size_t length)
 	spoils_completion = false;
 }
 
+void trace_device_hides(void *to, const void *bytes, size_t length)
+{
+	trace_device_writes(to, bytes, length);
+}
+
 /* ---- nothing is traced */
 
 bool trace_on(void)
