@@ -323,6 +323,27 @@ static void root(void)
 	root_passes(&f, "a root rule that is destroyed");
 }
 
+/* Memory without rules goes back to the kernel if the program wants this. */
+static void reclaim(void)
+{
+	enum {
+		COUNT = 40
+	};
+	struct mlx5dv_dr_table *table = table_make(1);
+	struct mlx5dv_dr_matcher *matcher = udp_matcher(table);
+
+	for (unsigned i = 0; i < COUNT; i++)
+		udp_rule(matcher, i);
+	settle();
+	udp_check(0, true);
+	for (unsigned i = 0; i < COUNT; i++)
+		rule_end(rules[i]);
+	must(!end(matcher) && !end(table), "end of matcher and table");
+	mlx5dv_dr_domain_set_reclaim_device_memory(domain, true);
+	must(!mlx5dv_dr_domain_sync(domain, MLX5DV_DR_DOMAIN_SYNC_FLAGS_MEM), "sync of memory");
+	record();
+}
+
 const struct test rule_tests[] = {
 	{ "one-rule", one_rule },
 	{ "many-rules", many_rules },
@@ -331,6 +352,7 @@ const struct test rule_tests[] = {
 	{ "duplicates", duplicates },
 	{ "priorities", priorities },
 	{ "tables", tables },
+	{ "reclaim", reclaim },
 	{ "root", root },
 	{ "sending", sending, MLX5DV_DR_DOMAIN_TYPE_NIC_TX },
 	{ 0 },
