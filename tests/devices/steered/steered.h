@@ -35,7 +35,7 @@ struct test {
 	void (*run)(void);
 	enum mlx5dv_dr_domain_type type;
 };
-extern const struct test rule_tests[], field_tests[], refusal_tests[];
+extern const struct test rule_tests[], field_tests[], refusal_tests[], thread_tests[];
 
 /* ---- match.c: a field is a word of the parameters, and its bits */
 
