@@ -252,7 +252,7 @@ static bool pass(void)
 static bool order(const char *word)
 {
 	if (strcmp(word, "fatal"))
-		return false;
+		return hca_uar_order(word);
 	hca_health_fatal();
 	return true;
 }

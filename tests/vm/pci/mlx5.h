@@ -156,6 +156,21 @@ enum {
 uint32_t hca_reg(uint32_t at);
 void hca_set_reg(uint32_t at, uint32_t value);
 
+/* mlx5_uar.c: pages of doorbells. */
+extern enum hca_combining {
+	HCA_COMBINES_NOT,
+	HCA_COMBINES,
+	HCA_COMBINES_FALSELY, /* the capability says that it does */
+} hca_combining;
+enum hca_status hca_alloc_uar(const struct hca_call *call);
+enum hca_status hca_dealloc_uar(const struct hca_call *call);
+/* Return whether the copy of a request in the page of doorbells asks for a completion. */
+bool hca_copy_wants_completion(const struct hca_qp *qp, uint32_t index);
+void hca_copy_count(const struct hca_qp *qp, uint32_t index);
+/* Execute an order: "combine", "combine-falsely", "combine-not" for the next initialization, or
+ * "copies", which reports how many requests had a copy since the last time. */
+bool hca_uar_order(const char *word);
+
 /* mlx5_health.c */
 /* Set the registers that the driver reads before its first command. */
 void hca_health_registers(void);

@@ -85,25 +85,6 @@ static enum hca_status query_adapter(const struct hca_call *call)
 	return HCA_OK;
 }
 
-static enum hca_status alloc_uar(const struct hca_call *call)
-{
-	for (uint32_t i = HCA_FIRST_UAR; i < HCA_UARS; i++)
-		if (!hca.uars[i]) {
-			hca.uars[i] = true;
-			put(call->out, COMMAND_NUMBER, i);
-			return HCA_OK;
-		}
-	return HCA_NO_RESOURCES;
-}
-
-static enum hca_status dealloc_uar(const struct hca_call *call)
-{
-	if (call->number >= HCA_UARS || !hca.uars[call->number])
-		return HCA_BAD_RESOURCE;
-	hca.uars[call->number] = false;
-	return HCA_OK;
-}
-
 /* Domains are numbers only: what belongs to one names it. */
 static enum hca_status alloc_number(const struct hca_call *call)
 {
@@ -183,8 +164,8 @@ static const struct {
 	{ 0x773, "QUERY_Q_COUNTER", accept },
 	{ 0x800, "ALLOC_PD", alloc_number },
 	{ 0x801, "DEALLOC_PD", accept },
-	{ 0x802, "ALLOC_UAR", alloc_uar },
-	{ 0x803, "DEALLOC_UAR", dealloc_uar },
+	{ 0x802, "ALLOC_UAR", hca_alloc_uar },
+	{ 0x803, "DEALLOC_UAR", hca_dealloc_uar },
 	{ 0x805, "ACCESS_REG", hca_access_register },
 	{ 0x80e, "ALLOC_XRCD", alloc_number },
 	{ 0x80f, "DEALLOC_XRCD", accept },

@@ -86,6 +86,7 @@ void hca_capabilities_reset(void)
 	memset(most, 0, sizeof(most));
 	for (size_t i = 0; i < sizeof(general) / sizeof(general[0]); i++)
 		put(most[GENERAL], general[i].field, general[i].value);
+	put(most[GENERAL], CAP_BF, hca_combining != HCA_COMBINES_NOT);
 	put(most[ATOMIC], ATOMIC_HAS_ENDIANNESS_1, 1);
 	put(most[ATOMIC], ATOMIC_OPERATIONS, 3); /* compare and swap, fetch and add */
 	put(most[ATOMIC], ATOMIC_SIZE_QP, 8);

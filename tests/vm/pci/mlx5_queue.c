@@ -440,8 +440,10 @@ static void complete_send(struct hca_qp *qp, const struct work *work, enum ibv_w
 
 	for (int i = 0; i < work->wr.num_sge; i++)
 		wc.byte_len += work->sge[i].length;
+	hca_copy_count(qp, work->id);
 	qp->object.sq.consumed += work->entries;
-	if (status || work->wr.send_flags & IBV_SEND_SIGNALED)
+	if (status || work->wr.send_flags & IBV_SEND_SIGNALED ||
+	    (work->note == MLX5_OPCODE_NOP && hca_copy_wants_completion(qp, work->id)))
 		hca_complete(
 			qp->send_cq,
 			&(struct completion){

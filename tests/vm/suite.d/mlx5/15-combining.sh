@@ -1,0 +1,52 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Stores that a processor combines. The driver tests an adapter whose firmware has them, and may find that they do not work.
+# Programs then write requests to the page of doorbells, or doorbells alone.
+
+. "$SUITE/played.sh"
+
+# copies: how many requests the page of doorbells had since the last call.
+copies()
+{
+    echo copies >/run/play_mlx5
+    until grep -q -x 'fault: copies' /run/play_mlx5.log; do
+        sleep 0.02
+    done
+    sed -n 's/^copies: //p' /run/play_mlx5.log
+    : >/run/play_mlx5.log
+}
+
+# The test has a tenth of a second, which a busy host may take away. mlx5_ib then has no device, and is bound once more.
+rebind()
+{
+    local try n
+    for try in 1 2 3 4 5 6 7 8; do
+        function_of >"/sys/bus/pci/drivers/$driver/unbind" || fail "unbind, try $try: $?"
+        wait_gone
+        bind_all
+        for ((n = 0; n < 100; n++)); do
+            [ ! -e "/sys/class/infiniband/$RT_DEVICE/ports/1/state" ] || return 0
+            sleep 0.1
+        done
+    done
+    fail "there is no $RT_DEVICE"
+}
+
+export ITERS=20
+for mode in combine-falsely combine-not combine; do
+    fault $mode
+    rebind
+    copies >/dev/null
+    for library in ours theirs; do
+        with $library "$SUITE/pingpong" ibv_rc_pingpong >result 2>&1 || { fail "$mode, $library:"; cat result; }
+        count=$(copies)
+        case $mode:$count in
+        combine:0) fail "$library: no request is in the page of doorbells" ;;
+        combine:* | *:0) ;;
+        *) fail "$mode, $library: $count requests in the page of doorbells" ;;
+        esac
+    done
+done
+fault combine-not
+rebind
+exit $failed
