@@ -168,7 +168,9 @@ static void multicast(void)
 						      3 } };
 	struct rt_dev *dev = rt_open();
 	struct rt_pair pair = rt_pair_open(dev, &ud), other = rt_pair_open(dev, &ud);
-	struct rt_address address = { .gid = group };
+	bool is_ib = dev->port.link_layer == IBV_LINK_LAYER_INFINIBAND;
+	uint16_t lid = is_ib ? 0xc001 : 0; /* a group has one in a subnet */
+	struct rt_address address = { .gid = group, .lid = lid };
 	struct ibv_ah_attr attr = rt_ah_attr(dev, &address);
 	struct ibv_sge sge = rt_sge(&pair.a, 0, 100);
 	struct ibv_send_wr wr;
@@ -176,10 +178,11 @@ static void multicast(void)
 
 	if (!dev->attr.orig_attr.max_mcast_grp)
 		rt_skip("the device has no multicast groups");
+	attr.is_global = 1;
 	ah = ibv_create_ah(dev->pd, &attr);
 	CHECK(ah);
-	CHECK_OK(ibv_attach_mcast(pair.b.qp, &group, 0));
-	CHECK_OK(ibv_attach_mcast(other.b.qp, &group, 0));
+	CHECK_OK(ibv_attach_mcast(pair.b.qp, &group, lid));
+	CHECK_OK(ibv_attach_mcast(other.b.qp, &group, lid));
 	wr = ud_wr(&sge, ah, &pair.b);
 	wr.wr.ud.remote_qpn = 0xffffff;
 	rt_fill(pair.a.buf.p, 100, 5);
@@ -191,17 +194,17 @@ static void multicast(void)
 		EXPECT(&other.b, 3, IBV_WC_RECV);
 		VERIFY(pair.b.buf.p + GRH, 100, 5);
 		VERIFY(other.b.buf.p + GRH, 100, 5);
-		CHECK_OK(ibv_detach_mcast(other.b.qp, &group, 0));
+		CHECK_OK(ibv_detach_mcast(other.b.qp, &group, lid));
 		rt_recv(&pair.b, 4, 0, 1000);
 		rt_recv(&other.b, 5, 0, 1000);
 		POST(&pair.a, &wr);
 		EXPECT(&pair.b, 4, IBV_WC_RECV);
 		EXPECT_NONE(&other.b);
 	} else {
-		CHECK_OK(ibv_detach_mcast(other.b.qp, &group, 0));
+		CHECK_OK(ibv_detach_mcast(other.b.qp, &group, lid));
 	}
-	CHECK_OK(ibv_detach_mcast(pair.b.qp, &group, 0));
-	CHECK(ibv_detach_mcast(pair.b.qp, &group, 0) != 0);
+	CHECK_OK(ibv_detach_mcast(pair.b.qp, &group, lid));
+	CHECK(ibv_detach_mcast(pair.b.qp, &group, lid) != 0);
 	CHECK_OK(ibv_destroy_ah(ah));
 	rt_pair_close(&other);
 	rt_pair_close(&pair);

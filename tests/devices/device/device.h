@@ -90,6 +90,8 @@ struct work {
 		uint32_t mw_rkey, new_rkey, mr_lkey;
 		unsigned access;
 		uint64_t address, length;
+		uint64_t start;	   /* the address that peers name, which is 0 or the same */
+		uint32_t qp;	   /* whose peers may use it */
 		struct ibv_mr *mr; /* of the model, instead of mr_lkey; or NULL */
 		bool again;	   /* it is bound already */
 	} bind;

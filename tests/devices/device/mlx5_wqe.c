@@ -283,7 +283,9 @@ static int read_umr(struct reader *r, struct work *work, uint32_t old_key)
 	work->bind.access = access_of(key[2]);
 	if (r->end - r->at < 128)
 		return -EINVAL;
+	work->bind.start = get64(key + 16);
 	work->bind.length = get64(key + 24);
+	work->bind.qp = get32(key + 4) >> 8;
 	work->bind.mr_lkey = get32(from + 4);
 	work->bind.address = get64(from + 8);
 	return 0;

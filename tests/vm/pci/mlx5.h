@@ -28,6 +28,9 @@ enum {
 	HCA_KEYS = 1 << HCA_LOG_KEYS,
 	HCA_FIRST_KEY = 16, /* key 1 is the reserved one of MLX5_INVALID_LKEY */
 	HCA_FIRST_QP = 0x40,
+	HCA_ANY_QP = 0xffffff,
+	HCA_LOG_GROUPS = 6,
+	HCA_GROUPS = 1 << HCA_LOG_GROUPS,
 	HCA_LID = 1,
 	HCA_QP_CONTEXT = 232,
 	HCA_SRQ_CONTEXT = 240,
@@ -88,11 +91,23 @@ struct hca_qp {
 };
 
 struct hca_key {
-	bool used, free, physical, everything;
+	bool used, free, physical, everything, window;
+	bool type_2; /* of a window: a queue pair or a peer may invalidate it */
 	uint8_t low, access;
 	uint32_t pd, shift, pages;
+	uint32_t qp; /* HCA_ANY_QP: of no certain queue pair */
 	uint64_t start, length;
 	uint64_t *page; /* DMA addresses */
+	/* What a window opens: the region's key, and an address there. */
+	uint32_t region;
+	uint64_t region_at;
+};
+
+/* A queue pair's membership in a multicast group. */
+struct group {
+	bool used;
+	uint8_t gid[16];
+	uint32_t qp;
 };
 
 /* Bits of hca_key.access, in the order of the key's context. */
@@ -121,6 +136,7 @@ extern struct hca {
 	struct hca_srq srqs[HCA_SRQS];
 	struct hca_qp qps[HCA_QPS];
 	struct hca_key keys[HCA_KEYS];
+	struct group groups[HCA_GROUPS];
 	bool uars[HCA_UARS];
 	/* Greater than any number that was used: a pass looks no further. */
 	uint32_t qp_end, cq_end;
@@ -193,6 +209,7 @@ enum hca_status hca_set_capabilities(const struct hca_call *call);
 enum hca_status hca_access_register(const struct hca_call *call);
 enum hca_status hca_query_port(const struct hca_call *call);
 enum hca_status hca_modify_port(const struct hca_call *call);
+void hca_gid(uint32_t index, uint8_t ret_gid[16]);
 enum hca_status hca_query_gid(const struct hca_call *call);
 enum hca_status hca_query_pkey(const struct hca_call *call);
 
@@ -214,10 +231,20 @@ enum hca_status hca_destroy_key(const struct hca_call *call);
 uint8_t *hca_map_ring(const struct hca_call *call, uint32_t pages, uint32_t log_page,
 		      uint32_t offset, struct hca_map *ret);
 void hca_unmap_ring(struct hca_map *map);
+bool hca_key_has(const struct hca_key *key, uint64_t at, uint64_t length);
 /* Return memory behind a key, and in *ret_together how many of @length bytes lie together. NULL:
- * the key does not allow @access to all of them. */
-uint8_t *hca_key_memory(uint32_t key, uint32_t pd, uint64_t at, uint64_t length, unsigned access,
-			size_t *ret_together);
+ * the key does not allow @access by queue pair @qp to all of them. */
+uint8_t *hca_key_memory(uint32_t key, uint32_t pd, uint32_t qp, uint64_t at, uint64_t length,
+			unsigned access, size_t *ret_together);
+
+/* mlx5_window.c */
+enum ibv_wc_status hca_bind_window(const struct hca_qp *qp, const struct work *work);
+/* Return whether a window of that queue pair was bound. */
+bool hca_invalidate_window(const struct hca_qp *qp, uint32_t key);
+
+/* mlx5_datagram.c: multicast groups. */
+enum hca_status hca_attach_group(const struct hca_call *call);
+enum hca_status hca_detach_group(const struct hca_call *call);
 
 /* mlx5_qp.c: queue pairs and their states. */
 enum hca_status hca_create_qp(const struct hca_call *call);

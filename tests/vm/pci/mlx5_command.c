@@ -167,6 +167,8 @@ static const struct {
 	{ 0x802, "ALLOC_UAR", hca_alloc_uar },
 	{ 0x803, "DEALLOC_UAR", hca_dealloc_uar },
 	{ 0x805, "ACCESS_REG", hca_access_register },
+	{ 0x806, "ATTACH_TO_MCG", hca_attach_group },
+	{ 0x807, "DETACH_FROM_MCG", hca_detach_group },
 	{ 0x80e, "ALLOC_XRCD", alloc_number },
 	{ 0x80f, "DEALLOC_XRCD", accept },
 	{ 0x816, "ALLOC_TRANSPORT_DOMAIN", alloc_number },

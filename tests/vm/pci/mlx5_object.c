@@ -270,6 +270,7 @@ enum hca_status hca_create_key(const struct hca_call *call)
 	enum {
 		PHYSICAL,
 		PAGES,
+		WINDOW, /* a list of other keys, of which the driver makes windows only */
 	};
 	const uint8_t *c = call->in + COMMAND_CONTEXT;
 	uint32_t mode = get(c, MKC_ACCESS_MODE_1_0) | get(c, MKC_ACCESS_MODE_4_2) << 2;
@@ -280,11 +281,14 @@ enum hca_status hca_create_key(const struct hca_call *call)
 			key = &hca.keys[i];
 	if (!key)
 		return HCA_NO_RESOURCES;
-	if (mode != PHYSICAL && mode != PAGES)
+	if (mode > WINDOW)
 		return HCA_BAD_PARAMETER;
 	*key = (struct hca_key){
 		.free = get(c, MKC_FREE),
 		.physical = mode == PHYSICAL,
+		.window = mode == WINDOW,
+		.type_2 = mode == WINDOW && get(c, MKC_EN_RINVAL),
+		.qp = get(c, MKC_QPN),
 		.everything = get(c, MKC_LENGTH64),
 		.low = get(c, MKC_MKEY_7_0),
 		.access = access_of(c),
@@ -314,24 +318,31 @@ enum hca_status hca_destroy_key(const struct hca_call *call)
 	return HCA_OK;
 }
 
-static bool allows(const struct hca_key *key, uint32_t pd, uint64_t at, uint64_t length,
-		   unsigned access)
+static bool allows(const struct hca_key *key, uint32_t pd, uint32_t qp, unsigned access)
 {
-	if (!key->used || key->free || key->pd != pd || (key->access & access) != access)
+	if (!key->used || key->free || key->pd != pd || (key->qp != HCA_ANY_QP && key->qp != qp))
 		return false;
+	return (key->access & access) == access;
+}
+
+bool hca_key_has(const struct hca_key *key, uint64_t at, uint64_t length)
+{
 	return key->everything || (at >= key->start && at - key->start <= key->length &&
 				   length <= key->length - (at - key->start));
 }
 
-uint8_t *hca_key_memory(uint32_t number, uint32_t pd, uint64_t at, uint64_t length, unsigned access,
-			size_t *ret_together)
+uint8_t *hca_key_memory(uint32_t number, uint32_t pd, uint32_t qp, uint64_t at, uint64_t length,
+			unsigned access, size_t *ret_together)
 {
 	const struct hca_key *key = &hca.keys[(number >> 8) % HCA_KEYS];
 	uint64_t mask = (1ull << key->shift) - 1, offset, where = at;
 
 	if (number >> 8 >= HCA_KEYS || key->low != (number & 0xff) ||
-	    !allows(key, pd, at, length, access))
+	    !allows(key, pd, qp, access) || !hca_key_has(key, at, length))
 		return NULL;
+	if (key->window)
+		return hca_key_memory(key->region, pd, qp, key->region_at + (at - key->start),
+				      length, 0, ret_together);
 	if (!key->physical) {
 		offset = at - key->start + (key->start & mask);
 		if (offset >> key->shift >= key->pages)

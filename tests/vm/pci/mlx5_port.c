@@ -74,6 +74,9 @@ static const struct {
 	{ CAP_PKV, 1 },
 	{ CAP_QKV, 1 },
 	{ CAP_ATOMIC, 1 },
+	{ CAP_IMAICL, 1 },
+	{ CAP_MAX_QP_MCG, HCA_GROUPS },
+	{ CAP_LOG_MAX_MCG, HCA_LOG_GROUPS },
 	{ CAP_DRIVER_VERSION, 1 },
 	{ CAP_DEVICE_FREQUENCY_KHZ, 1000000 },
 	{ CAP_DEVICE_FREQUENCY_MHZ, 1000 },
@@ -203,13 +206,19 @@ enum hca_status hca_modify_port(const struct hca_call *call)
 }
 
 /* The first GID and the first P_Key of the port are the only ones. */
+void hca_gid(uint32_t index, uint8_t ret_gid[16])
+{
+	memset(ret_gid, 0, 16);
+	if (index)
+		return;
+	put64(ret_gid, 0xfe80000000000000);
+	put64(ret_gid + 8, node_guid + play_slot() * 2 + 1);
+}
+
 enum hca_status hca_query_gid(const struct hca_call *call)
 {
 	put(call->out, GIDS_NUM, 1);
-	if (!get(call->in, INDEX)) {
-		put64(call->out + DATA, 0xfe80000000000000);
-		put64(call->out + DATA + 8, node_guid + play_slot() * 2 + 1);
-	}
+	hca_gid(get(call->in, INDEX), call->out + DATA);
 	return HCA_OK;
 }
 

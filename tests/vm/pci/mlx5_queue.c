@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The rings that programs write: each message goes to another queue pair of this adapter. */
-#include "tests/vm/pci/mlx5.h"
+#include "tests/vm/pci/mlx5_message.h"
 
 #include <errno.h>
 #include <infiniband/mlx5/wqe.h>
@@ -8,13 +8,8 @@
 #include "tests/vm/pci/play.h"
 
 enum {
-	GRH = 40,
 	RETRY_MS = 4000,
 	RNR_FOREVER = 7,
-	AV = 16, /* the address of a datagram, in its request */
-	AV_QKEY = 0,
-	AV_LID = 14,
-	OWN_QKEY = 1u << 31,
 	NO_PKEY = 0xffff, /* a datagram's P_Key, in the place of its immediate */
 	MOST_PIECES = WORK_SGES + 1,
 };
@@ -27,7 +22,7 @@ struct pieces {
 		bool plain;
 	} at[MOST_PIECES];
 	int next, count;
-	uint32_t pd;
+	uint32_t pd, qp;
 	unsigned access;
 };
 
@@ -75,7 +70,7 @@ static uint8_t *next_bytes(struct pieces *p, size_t *length)
 		return NULL;
 	at = p->at[p->next].plain
 		     ? (uint8_t *)(uintptr_t)p->at[p->next].address
-		     : hca_key_memory(p->at[p->next].key, p->pd, p->at[p->next].address,
+		     : hca_key_memory(p->at[p->next].key, p->pd, p->qp, p->at[p->next].address,
 				      p->at[p->next].length, p->access, &together);
 	if (*length > p->at[p->next].length)
 		*length = p->at[p->next].length;
@@ -116,16 +111,6 @@ static enum side move(struct pieces *source, struct pieces *target, uint64_t len
 	return NEITHER;
 }
 
-/* The state of a message on its way. */
-struct message {
-	struct hca_qp *from, *to;
-	struct work *work;
-	uint32_t srq; /* the receiver's, by XRC */
-	uint32_t bytes;
-	uint8_t grh[GRH]; /* of a datagram */
-	bool is_datagram;
-};
-
 static struct hca_srq *srq_of(const struct message *m)
 {
 	uint32_t n = m->to->type == HCA_XRC ? m->srq : m->to->srq;
@@ -136,8 +121,7 @@ static struct hca_srq *srq_of(const struct message *m)
 	return srq && srq->used ? srq : NULL;
 }
 
-/* Return whether there is a receive. */
-static bool next_receive(const struct message *m, struct work *receive)
+bool message_receive(const struct message *m, struct work *receive)
 {
 	struct hca_srq *srq = srq_of(m);
 	struct object *queue = srq ? &srq->object : &m->to->object;
@@ -189,6 +173,7 @@ static void describe_receive(const struct message *m, struct ibv_wc *wc)
 	wc->src_qp = m->from->object.number;
 	wc->byte_len = m->bytes;
 	wc->slid = HCA_LID;
+	wc->wc_flags = m->has_grh ? IBV_WC_GRH : 0;
 	switch (m->work->wr.opcode) {
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
 		wc->opcode = IBV_WC_RECV_RDMA_WITH_IMM;
@@ -197,22 +182,32 @@ static void describe_receive(const struct message *m, struct ibv_wc *wc)
 		wc->wc_flags |= IBV_WC_WITH_IMM;
 		wc->imm_data = m->work->wr.imm_data;
 		return;
+	case IBV_WR_SEND_WITH_INV:
+		wc->wc_flags |= IBV_WC_WITH_INV;
+		wc->invalidated_rkey = m->work->wr.invalidate_rkey;
+		return;
 	default:
 		wc->imm_data = m->is_datagram ? htobe32(NO_PKEY) : 0;
 	}
 }
 
-/* Give the message to a receive. Return the sender's status. */
-static enum ibv_wc_status deliver(const struct message *m, struct work *receive)
+/* A refused access stops the target. */
+static enum ibv_wc_status refuse(struct hca_qp *to, enum hca_event event, enum ibv_wc_status status)
+{
+	hca_event_of(event, to->object.number);
+	hca_qp_error(to);
+	return status;
+}
+
+enum ibv_wc_status message_deliver(const struct message *m, struct work *receive)
 {
 	struct hca_srq *srq = srq_of(m);
 	bool has_data = m->work->wr.opcode != IBV_WR_RDMA_WRITE_WITH_IMM;
 	struct ibv_wc wc = { 0 };
 
-	if (m->work->wr.opcode == IBV_WR_SEND_WITH_INV) {
-		hca_qp_error(m->to); /* there are no windows */
-		return IBV_WC_REM_ACCESS_ERR;
-	}
+	if (m->work->wr.opcode == IBV_WR_SEND_WITH_INV &&
+	    !hca_invalidate_window(m->to, m->work->wr.invalidate_rkey))
+		return refuse(m->to, HCA_EVENT_ACCESS_ERROR, IBV_WC_REM_ACCESS_ERR);
 	take_receive(m, receive);
 	if (m->to->object.state == IBV_QPS_RTR)
 		hca_event_of(HCA_EVENT_COMM_EST, m->to->object.number);
@@ -239,57 +234,16 @@ static enum ibv_wc_status deliver(const struct message *m, struct work *receive)
 	}
 }
 
-static struct hca_qp *qp_of(uint32_t number)
+struct hca_qp *message_qp(uint32_t number)
 {
 	struct hca_qp *qp = number < HCA_QPS ? &hca.qps[number] : NULL;
 
 	return qp && qp->used ? qp : NULL;
 }
 
-static bool receives(const struct hca_qp *qp)
+bool message_is_ready(const struct hca_qp *qp)
 {
 	return qp && (qp->object.state == IBV_QPS_RTR || qp->object.state == IBV_QPS_RTS);
-}
-
-/* The driver knows the queue pairs of management as 0 and 1, whatever their numbers. */
-static struct hca_qp *datagram_target(uint32_t number)
-{
-	enum hca_qp_type type = number ? HCA_QP1 : HCA_QP0;
-
-	if (number > 1)
-		return qp_of(number);
-	for (int i = 0; i < HCA_QPS; i++)
-		if (hca.qps[i].used && hca.qps[i].type == type)
-			return &hca.qps[i];
-	return NULL;
-}
-
-/* A datagram that nobody takes is lost. */
-static enum ibv_wc_status send_datagram(struct message *m)
-{
-	static struct work receive;
-	const struct queue *sq = &m->from->object.sq;
-	const uint8_t *av = sq->base + (size_t)(sq->consumed & (sq->entries - 1)) * WQEBB + AV;
-	uint32_t qkey = get32(av + AV_QKEY);
-
-	if (qkey & OWN_QKEY)
-		qkey = m->from->object.qkey;
-	m->is_datagram = true;
-	m->bytes += GRH;
-	m->to = datagram_target(m->work->wr.wr.ud.remote_qpn);
-	if ((av[AV_LID] << 8 | av[AV_LID + 1]) != HCA_LID || !receives(m->to) ||
-	    (m->to->type == HCA_UD && m->to->object.qkey != qkey) || !next_receive(m, &receive))
-		return IBV_WC_SUCCESS;
-	deliver(m, &receive);
-	return IBV_WC_SUCCESS;
-}
-
-/* A refused access stops the target. */
-static enum ibv_wc_status refuse(struct hca_qp *to, enum hca_event event, enum ibv_wc_status status)
-{
-	hca_event_of(event, to->object.number);
-	hca_qp_error(to);
-	return status;
 }
 
 static uint32_t remote_pd(const struct message *m)
@@ -306,6 +260,7 @@ static enum ibv_wc_status rdma(struct message *m, bool reads)
 	struct pieces local = { .pd = m->from->pd,
 				.access = reads ? HCA_LOCAL_WRITE : HCA_LOCAL_READ };
 	struct pieces remote = { .pd = remote_pd(m),
+				 .qp = m->to->object.number,
 				 .access = reads ? HCA_REMOTE_READ : HCA_REMOTE_WRITE };
 	enum side refused;
 
@@ -330,8 +285,8 @@ static enum ibv_wc_status atomic(struct message *m)
 
 	if (get(m->to->context, QPC_RAE) && !(wr->wr.atomic.remote_addr & 7))
 		word = (uint64_t *)hca_key_memory(wr->wr.atomic.rkey, remote_pd(m),
-						  wr->wr.atomic.remote_addr, sizeof(old),
-						  HCA_REMOTE_ATOMIC, &together);
+						  m->to->object.number, wr->wr.atomic.remote_addr,
+						  sizeof(old), HCA_REMOTE_ATOMIC, &together);
 	if (!word)
 		return refuse(m->to, HCA_EVENT_ACCESS_ERROR, IBV_WC_REM_ACCESS_ERR);
 	if (wr->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD) {
@@ -362,8 +317,8 @@ static bool needs_receive(enum ibv_wr_opcode opcode)
 
 static bool is_connected(const struct hca_qp *from, const struct hca_qp *to)
 {
-	return get(from->context, QPC_RLID) == HCA_LID && receives(to) && to->type == from->type &&
-	       get(to->context, QPC_REMOTE_QPN) == from->object.number;
+	return get(from->context, QPC_RLID) == HCA_LID && message_is_ready(to) &&
+	       to->type == from->type && get(to->context, QPC_REMOTE_QPN) == from->object.number;
 }
 
 static bool has_xrc_srq(const struct message *m)
@@ -391,7 +346,7 @@ static enum ibv_wc_status perform(struct message *m, struct work *receive)
 	case IBV_WR_SEND:
 	case IBV_WR_SEND_WITH_IMM:
 	case IBV_WR_SEND_WITH_INV:
-		return status ? status : deliver(m, receive);
+		return status ? status : message_deliver(m, receive);
 	default:
 		return IBV_WC_LOC_QP_OP_ERR;
 	}
@@ -403,13 +358,13 @@ static int send_connected(struct message *m)
 	static struct work receive;
 	bool is_reliable = m->from->type != HCA_UC;
 
-	m->to = qp_of(get(m->from->context, QPC_REMOTE_QPN));
+	m->to = message_qp(get(m->from->context, QPC_REMOTE_QPN));
 	if (!is_connected(m->from, m->to))
 		return is_reliable ? wait_for_peer(m->from, false, IBV_WC_RETRY_EXC_ERR)
 				   : IBV_WC_SUCCESS;
 	if (m->to->type == HCA_XRC && !has_xrc_srq(m))
 		return refuse(m->to, HCA_EVENT_REQUEST_ERROR, IBV_WC_REM_INV_REQ_ERR);
-	if (needs_receive(m->work->wr.opcode) && !next_receive(m, &receive))
+	if (needs_receive(m->work->wr.opcode) && !message_receive(m, &receive))
 		return is_reliable
 			       ? wait_for_peer(m->from,
 					       get(m->from->context, QPC_RNR_RETRY) == RNR_FOREVER,
@@ -431,7 +386,16 @@ static int send_one(struct hca_qp *qp, struct work *work)
 		printf("a change of a memory key by a request is not played\n");
 		return IBV_WC_MW_BIND_ERR;
 	}
-	return qp->object.qp_type == IBV_QPT_UD ? (int)send_datagram(&m) : send_connected(&m);
+	switch (work->wr.opcode) {
+	case IBV_WR_BIND_MW:
+		return hca_bind_window(qp, work);
+	case IBV_WR_LOCAL_INV:
+		return hca_invalidate_window(qp, work->wr.invalidate_rkey) ? IBV_WC_SUCCESS
+									   : IBV_WC_MW_BIND_ERR;
+	default:
+		break;
+	}
+	return qp->object.qp_type == IBV_QPT_UD ? (int)message_datagram(&m) : send_connected(&m);
 }
 
 static void complete_send(struct hca_qp *qp, const struct work *work, enum ibv_wc_status status)
@@ -487,7 +451,7 @@ static bool flush(struct hca_qp *qp)
 		complete_send(qp, &work, IBV_WC_WR_FLUSH_ERR);
 		any = true;
 	}
-	while (qp->object.rq.base && next_receive(&m, &work)) {
+	while (qp->object.rq.base && message_receive(&m, &work)) {
 		take_receive(&m, &work);
 		hca_complete(qp->recv_cq,
 			     &(struct completion){
