@@ -251,10 +251,7 @@ static bool pass(void)
 /* Execute an order beside those of play_fault.c. */
 static bool order(const char *word)
 {
-	if (strcmp(word, "fatal"))
-		return hca_uar_order(word);
-	hca_health_fatal();
-	return true;
+	return hca_health_order(word) || hca_uar_order(word);
 }
 
 static void start(void)

@@ -193,8 +193,9 @@ void hca_health_registers(void);
 /* Fill in the register of timeouts. */
 void hca_health_timeouts(uint8_t *data);
 bool hca_health(void);
-/* Report a fatal error to the driver. */
-void hca_health_fatal(void);
+/* Execute an order: "fatal" reports a fatal error, "hasty" names short times to a driver that is
+ * bound from now on. */
+bool hca_health_order(const char *word);
 
 /* mlx5_command.c */
 /* Return a status for a command that fails by chance; see struct play_device. */

@@ -28,11 +28,13 @@ enum {
 	RESET = 7,
 };
 
+static bool is_hasty;
+
 void hca_health_registers(void)
 {
 	hca_set_reg(INITIALIZING, RESET_SUPPORTED);
-	hca_set_reg(COMMAND_TIMEOUT, TIMEOUT_MS);
-	hca_set_reg(START_TIMEOUT, TIMEOUT_MS);
+	hca_set_reg(COMMAND_TIMEOUT, is_hasty ? TIMEOUT_MS : 0);
+	hca_set_reg(START_TIMEOUT, is_hasty ? TIMEOUT_MS : 0);
 }
 
 void hca_health_timeouts(uint8_t *data)
@@ -52,10 +54,18 @@ void hca_health_timeouts(uint8_t *data)
 		put32(data + times[i].at, times[i].ms);
 }
 
-void hca_health_fatal(void)
+bool hca_health_order(const char *word)
 {
-	hca_set_reg(SEVERITY, WANTS_RESET);
-	hca_set_reg(SYNDROME, FIRMWARE_ERROR);
+	if (!strcmp(word, "fatal")) {
+		hca_set_reg(SEVERITY, WANTS_RESET);
+		hca_set_reg(SYNDROME, FIRMWARE_ERROR);
+		return true;
+	}
+	if (strcmp(word, "hasty"))
+		return false;
+	is_hasty = true;
+	hca_health_registers();
+	return true;
 }
 
 bool hca_health(void)
