@@ -242,6 +242,15 @@ static void queue_drain(struct rs_socket *s)
 		eventfd_read(s->accepted_fd, &count);
 }
 
+void rs_listener_hush(struct rs_socket *s)
+{
+	eventfd_t count;
+
+	if (s->state == RS_LISTENING && (s->accepted_count || s->spent) && !s->pollers &&
+	    !s->sleeper)
+		eventfd_read(s->accepted_fd, &count);
+}
+
 /* Check that there are enough descriptors for an accepted socket. Return: 0 or -errno. */
 static int descriptors_look(struct rs_socket *s)
 {

@@ -509,6 +509,7 @@ static bool watch_look(struct rs_watch *w, bool arm, struct epoll_event *ret_eve
 	if (ret_event->events || !arm)
 		return true;
 	rs_drain(s);
+	rs_listener_hush(s);
 	return !rs_arm(s) || events_of(s, events, changes, false);
 }
 

@@ -76,6 +76,8 @@ static bool socket_arm(const struct pollfd *p)
 		return true;
 	pthread_mutex_lock(&s->lock);
 	quiet = !s->moving && rs_arm(s) && !rs_revents(s, p->events);
+	if (quiet)
+		rs_listener_hush(s);
 	s->pollers += quiet;
 	pthread_mutex_unlock(&s->lock);
 	rs_socket_put(s);

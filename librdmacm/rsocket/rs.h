@@ -356,6 +356,11 @@ void rs_service_fork(bool begins);
 void rs_listener_step(struct rs_socket *s); /* called by the service */
 /* Accept no more connections, and end the connections that wait for raccept(). */
 int rs_listener_shutdown(struct rs_socket *s, int how);
+/*
+ * Make the descriptor of a listener unreadable until the next connection arrives, with @lock held.
+ * Call it before a sleep of a caller that does not ask for the connections that wait.
+ */
+void rs_listener_hush(struct rs_socket *s);
 void rs_listener_close(struct rs_socket *s);
 
 /* socket.c */
