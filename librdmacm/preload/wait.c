@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include <alloca.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -72,22 +73,28 @@ static int own_poll(struct pollfd *fds, struct pollfd *own, nfds_t count,
 	return r;
 }
 
-static int sockets_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
-			const sigset_t *mask)
+static int long_list_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+			  const sigset_t *mask)
 {
-	struct pollfd few[16], *own = few;
+	struct pollfd *own = malloc(count * sizeof(*own));
 	int r;
 
-	if (count > ARRAY_SIZE(few))
-		own = malloc(count * sizeof(*own));
 	if (!own) {
 		errno = ENOMEM;
 		return -1;
 	}
+	pthread_cleanup_push(free, own);
 	r = own_poll(fds, own, count, timeout, mask);
-	if (own != few)
-		free(own);
+	pthread_cleanup_pop(1);
 	return r;
+}
+
+static int sockets_poll(struct pollfd *fds, nfds_t count, const struct timespec *timeout,
+			const sigset_t *mask)
+{
+	if (count > RS_POLL_ON_STACK)
+		return long_list_poll(fds, count, timeout, mask);
+	return own_poll(fds, alloca((count + 1) * sizeof(*fds)), count, timeout, mask);
 }
 
 EXPORT int poll(struct pollfd *fds, nfds_t count, int timeout)
@@ -129,27 +136,42 @@ EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *
 
 /* ---- select: as poll, with one entry for each descriptor of the sets ---- */
 
+struct sets {
+	int count;
+	fd_set *in, *out, *except;
+};
+
 static bool set_has(const fd_set *set, int fd)
 {
 	return set && FD_ISSET(fd, set);
 }
 
-static nfds_t sets_read(struct pollfd *fds, int count, const fd_set *in, const fd_set *out,
-			const fd_set *except, bool *ret_ours)
+static short set_events(const struct sets *sets, int fd)
+{
+	return (set_has(sets->in, fd) ? POLLIN : 0) | (set_has(sets->out, fd) ? POLLOUT : 0) |
+	       (set_has(sets->except, fd) ? POLLPRI : 0);
+}
+
+/* Return the number of descriptors in the sets. *ret_ours: some of them need the RDMA library. */
+static nfds_t sets_count(const struct sets *sets, bool *ret_ours)
 {
 	nfds_t used = 0;
 
 	*ret_ours = false;
-	for (int fd = 0; fd < count; fd++) {
-		short events = (set_has(in, fd) ? POLLIN : 0) | (set_has(out, fd) ? POLLOUT : 0) |
-			       (set_has(except, fd) ? POLLPRI : 0);
-
-		if (!events)
+	for (int fd = 0; fd < sets->count; fd++) {
+		if (!set_events(sets, fd))
 			continue;
-		fds[used++] = (struct pollfd){ .fd = fd, .events = events };
+		used++;
 		*ret_ours |= is_ours(fd);
 	}
 	return used;
+}
+
+static void sets_read(const struct sets *sets, struct pollfd *fds)
+{
+	for (int fd = 0; fd < sets->count; fd++)
+		if (set_events(sets, fd))
+			*fds++ = (struct pollfd){ .fd = fd, .events = set_events(sets, fd) };
 }
 
 static int set_write(fd_set *set, const struct pollfd *fds, nfds_t used, short event, short means)
@@ -167,9 +189,10 @@ static int set_write(fd_set *set, const struct pollfd *fds, nfds_t used, short e
 	return bits;
 }
 
-static int sets_poll(struct pollfd *fds, nfds_t used, fd_set *in, fd_set *out, fd_set *except,
+static int sets_poll(const struct sets *sets, struct pollfd *fds, nfds_t used,
 		     const struct timespec *timeout, const sigset_t *mask)
 {
+	sets_read(sets, fds);
 	if (sockets_poll(fds, used, timeout, mask) < 0)
 		return -1;
 	for (nfds_t i = 0; i < used; i++) {
@@ -178,31 +201,42 @@ static int sets_poll(struct pollfd *fds, nfds_t used, fd_set *in, fd_set *out, f
 			return -1;
 		}
 	}
-	return set_write(in, fds, used, POLLIN, POLLIN | POLLHUP | POLLERR) +
-	       set_write(out, fds, used, POLLOUT, POLLOUT | POLLERR) +
-	       set_write(except, fds, used, POLLPRI, POLLPRI);
+	return set_write(sets->in, fds, used, POLLIN, POLLIN | POLLHUP | POLLERR) +
+	       set_write(sets->out, fds, used, POLLOUT, POLLOUT | POLLERR) +
+	       set_write(sets->except, fds, used, POLLPRI, POLLPRI);
+}
+
+static int large_sets_poll(const struct sets *sets, nfds_t used, const struct timespec *timeout,
+			   const sigset_t *mask)
+{
+	struct pollfd *fds = malloc(used * sizeof(*fds));
+	int r;
+
+	if (!fds) {
+		errno = ENOMEM;
+		return -1;
+	}
+	pthread_cleanup_push(free, fds);
+	r = sets_poll(sets, fds, used, timeout, mask);
+	pthread_cleanup_pop(1);
+	return r;
 }
 
 EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *except,
 		   const struct timespec *timeout, const sigset_t *mask)
 {
-	struct pollfd *fds;
+	const struct sets sets = { count, in, out, except };
 	nfds_t used;
 	bool ours;
-	int r;
 
 	if (preload_inside || count <= 0)
 		return real()->pselect(count, in, out, except, timeout, mask);
-	fds = calloc(count, sizeof(*fds));
-	if (!fds) {
-		errno = ENOMEM;
-		return -1;
-	}
-	used = sets_read(fds, count, in, out, except, &ours);
-	r = ours ? sets_poll(fds, used, in, out, except, timeout, mask)
-		 : real()->pselect(count, in, out, except, timeout, mask);
-	free(fds);
-	return r;
+	used = sets_count(&sets, &ours);
+	if (!ours)
+		return real()->pselect(count, in, out, except, timeout, mask);
+	if (used > RS_POLL_ON_STACK)
+		return large_sets_poll(&sets, used, timeout, mask);
+	return sets_poll(&sets, alloca(used * sizeof(struct pollfd)), used, timeout, mask);
 }
 
 static int64_t now_us(void)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* rpoll() and rselect(). The kernel polls the descriptors that are not sockets over RDMA. */
+#include <alloca.h>
 #include <limits.h>
 #include <poll.h>
 #include <sched.h>
@@ -290,14 +291,12 @@ static int fds_poll_many(struct pollfd *fds, nfds_t nfds, int timeout, const sig
 static int fds_poll(struct pollfd *fds, nfds_t nfds, int timeout, const sigset_t *mask)
 {
 	RS_CALL_SLEEPY;
-	struct pollfd few_real[16];
-	bool few_ours[16];
-	int r;
+	struct pollfd *real;
 
-	if (nfds <= ARRAY_SIZE(few_real))
-		return rs_ret(poll_mixed(fds, few_real, few_ours, nfds, timeout, mask));
-	r = fds_poll_many(fds, nfds, timeout, mask);
-	return rs_ret(r);
+	if (nfds > RS_POLL_ON_STACK)
+		return rs_ret(fds_poll_many(fds, nfds, timeout, mask));
+	real = alloca((nfds + 1) * (sizeof(*real) + sizeof(bool)));
+	return rs_ret(poll_mixed(fds, real, (bool *)(real + nfds), nfds, timeout, mask));
 }
 
 RS_EXPORT int rpoll(struct pollfd *fds, nfds_t nfds, int timeout)

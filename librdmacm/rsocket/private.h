@@ -48,6 +48,14 @@ void rs_entry_closed(int fd, int entry);
  */
 unsigned int rs_entry_list(int fd, struct rs_entry *entries, unsigned int max);
 
+/* ---- poll.c ---- */
+
+/*
+ * A poll of up to so many descriptors keeps its lists on the stack. A signal handler may leave the
+ * call by siglongjmp(), and memory of the heap would be lost.
+ */
+#define RS_POLL_ON_STACK 256
+
 /* ---- send.c ---- */
 
 /*
