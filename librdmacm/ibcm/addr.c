@@ -322,6 +322,21 @@ static int src_set(struct ibcm_id *iid, const struct sockaddr_storage *from,
 	return iid->port ? 0 : take_port(iid, port);
 }
 
+/*
+ * Set the GID of the destination. All addresses of 127.0.0.0/8 are this host, but a device has only
+ * one of them.
+ */
+static void remote_gid_set(struct ibcm_id *iid)
+{
+	const struct sockaddr *dst = (const struct sockaddr *)&iid->dst;
+	struct ibcm_local local;
+
+	if (cm_addr_is_loopback(dst) && ibcm_local_find(dst, &local) < 0)
+		iid->remote_gid = iid->local.gid;
+	else
+		ibcm_addr_to_gid(dst, &iid->remote_gid);
+}
+
 /* Report the failure by an event, as a kernel does after the search for the neighbour. */
 static int report_unresolved(struct ibcm_id *iid)
 {
@@ -366,7 +381,7 @@ int ibcm_resolve_addr(struct cm_id *id, const struct sockaddr *src, const struct
 			local_forget(iid);
 		return r;
 	}
-	ibcm_addr_to_gid((struct sockaddr *)&iid->dst, &iid->remote_gid);
+	remote_gid_set(iid);
 	iid->step = STEP_ADDR;
 	ibcm_lock();
 	ibcm_event_new(iid, RDMA_CM_EVENT_ADDR_RESOLVED, 0);
