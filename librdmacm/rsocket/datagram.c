@@ -313,6 +313,6 @@ int ds_option_get(struct rs_socket *s, int level, int name, void *value, socklen
 	if (ancillary >= 0)
 		return ds_ancillary_get(s, ancillary, value, size);
 	if (!option_is_udps(level, name))
-		return -ENOPROTOOPT;
+		return level == IPPROTO_TCP && s->domain == AF_INET ? -EOPNOTSUPP : -ENOPROTOOPT;
 	return getsockopt(s->ds->udp, level, name, value, size) < 0 ? -errno : 0;
 }

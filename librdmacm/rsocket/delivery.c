@@ -126,7 +126,7 @@ int ds_bytes_waiting(const struct rs_socket *s)
 
 bool ds_is_welcome(const struct rs_socket *s, const union ds_name *from)
 {
-	return !s->no_recv && (!s->ds->connected || ds_name_equal(from, &s->ds->peer));
+	return !s->ds->connected || ds_name_equal(from, &s->ds->peer);
 }
 
 void ds_deliver(struct rs_socket *s, struct ds_message *m)
@@ -187,8 +187,14 @@ static ssize_t message_take(struct rs_socket *s, const struct iovec *iov, int co
 
 	if (s->error)
 		return error_take(s);
+	/* Datagrams arrive after SHUT_RD as well, and no wait has read them. */
+	if (!m && s->no_recv) {
+		rs_drain(s);
+		m = TAILQ_FIRST(&s->ds->waiting);
+	}
+	/* As on sockets of the kernel, only a call that may wait reports the end. */
 	if (!m)
-		return s->no_recv ? 0 : -EAGAIN;
+		return s->no_recv && rs_patience(s, flags) == RS_WAIT ? 0 : -EAGAIN;
 	copied = message_copy(m, iov, count);
 	ret->name_size = ds_name_give(&m->from, s->domain, &ret->name);
 	ret->truncated = copied < m->length;
@@ -213,7 +219,8 @@ ssize_t ds_receive(struct rs_socket *s, const struct iovec *iov, int count, int 
 		pthread_mutex_lock(&s->lock);
 		r = message_take(s, iov, count, flags, ret);
 		pthread_mutex_unlock(&s->lock);
-	} while (r == -EAGAIN); /* another thread took the datagram */
+		/* EAGAIN: another thread took the datagram */
+	} while (r == -EAGAIN && rs_patience(s, flags) == RS_WAIT);
 	return r;
 }
 
@@ -265,12 +272,12 @@ static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const 
 	struct ds_destination *d;
 	int r;
 
-	if (s->no_send)
-		return -EPIPE;
-	if (s->error)
-		return error_take(s);
 	if (!to && !s->ds->connected)
 		return -EDESTADDRREQ;
+	if (s->error)
+		return error_take(s);
+	if (s->no_send)
+		return -EPIPE;
 	r = ds_destination_find(s, to ? to : &s->ds->peer, &d);
 	if (r < 0)
 		return r;
