@@ -4,6 +4,7 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "librdmacm/preload/preload.h"
@@ -19,8 +20,19 @@ static bool is_ours(int fd)
 	return rs >= 0 || rs == FD_POLLER;
 }
 
+/* Return whether the kernel refuses the list, before it reads the list. */
+static bool is_too_long(nfds_t count)
+{
+	struct rlimit limit;
+
+	return count > RS_POLL_ON_STACK && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
+	       count > limit.rlim_cur;
+}
+
 static bool any_is_ours(struct pollfd *fds, nfds_t count)
 {
+	if (is_too_long(count))
+		return false;
 	for (nfds_t i = 0; i < count; i++)
 		if (is_ours(fds[i].fd))
 			return true;
@@ -325,12 +337,23 @@ EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	return 0;
 }
 
+/* Wait by the RDMA library. An RDMA socket is an epoll for the kernel, but not for the program. */
+static int poller_wait(int epfd, struct epoll_event *events, int max, int timeout,
+		       const sigset_t *mask)
+{
+	if (fd_socket(epfd) >= 0) {
+		errno = EINVAL;
+		return -1;
+	}
+	/* Another thread may add a socket to the epoll while this thread waits. */
+	return RS_SLEEPY(repoll_pwait(epfd, events, max, timeout, mask));
+}
+
 EXPORT int epoll_pwait(int epfd, struct epoll_event *events, int max, int timeout,
 		       const sigset_t *mask)
 {
-	/* Another thread may add a socket to the epoll while this thread waits. */
 	return preload_inside ? real()->epoll_pwait(epfd, events, max, timeout, mask)
-			      : RS_SLEEPY(repoll_pwait(epfd, events, max, timeout, mask));
+			      : poller_wait(epfd, events, max, timeout, mask);
 }
 
 /* Convert to milliseconds, rounded up. Return: -1: no limit; -2: an invalid time. */
@@ -356,11 +379,11 @@ EXPORT int epoll_pwait2(int epfd, struct epoll_event *events, int max,
 		errno = EINVAL;
 		return -1;
 	}
-	return RS_SLEEPY(repoll_pwait(epfd, events, max, ms, mask));
+	return poller_wait(epfd, events, max, ms, mask);
 }
 
 EXPORT int epoll_wait(int epfd, struct epoll_event *events, int max, int timeout)
 {
 	return preload_inside ? real()->epoll_wait(epfd, events, max, timeout)
-			      : RS_SLEEPY(repoll_pwait(epfd, events, max, timeout, NULL));
+			      : poller_wait(epfd, events, max, timeout, NULL);
 }

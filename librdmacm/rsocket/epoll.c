@@ -369,11 +369,28 @@ static int poller_add(struct rs_poller *p, struct rs_socket *s, int entry,
 	return r;
 }
 
+/*
+ * Return whether EPOLLEXCLUSIVE has company that the kernel refuses. It cannot be given or taken by
+ * a change either.
+ */
+static bool is_wrongly_exclusive(int op, const struct epoll_event *event)
+{
+	const uint32_t company =
+		EPOLLIN | EPOLLOUT | EPOLLERR | EPOLLHUP | EPOLLWAKEUP | EPOLLET | EPOLLEXCLUSIVE;
+
+	return event && op != EPOLL_CTL_DEL && event->events & EPOLLEXCLUSIVE &&
+	       (op == EPOLL_CTL_MOD || event->events & ~company);
+}
+
 static int poller_control(struct rs_poller *p, int op, struct rs_socket *s, int entry,
 			  const struct epoll_event *event)
 {
 	int r;
 
+	if (is_wrongly_exclusive(op, event)) {
+		rs_socket_put(s);
+		return -EINVAL;
+	}
 	if (op == EPOLL_CTL_ADD && event)
 		return poller_add(p, s, entry, event);
 	if (op != EPOLL_CTL_DEL && !event)
