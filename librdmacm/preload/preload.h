@@ -240,7 +240,8 @@ void fd_hand_over(int rs, int moved, int by, void (*name)(int fd, void *arg), vo
 void fd_set_bound(int fd);
 bool fd_is_bound(int fd); /* by the program */
 void fd_set_spent(int rs);
-bool fd_is_spent(int rs); /* its connect() failed */
+/* its connect() failed, or it is a listener that was shut down */
+bool fd_is_spent(int rs);
 /* Mark an epoll that is in another epoll, so that the readiness of its descriptor matters. */
 void fd_set_outer(int fd);
 bool fd_is_outer(int fd);
@@ -394,8 +395,13 @@ void socket_entries_give(struct entries *e);
 int socket_to_tcp(int fd, const char *what);
 /* Connect by TCP, after RDMA failed with errno. Return: as connect(). */
 int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen);
-/* Take a fresh RDMA socket if connect() failed before. Return: as fd_socket(). */
+/*
+ * Take a fresh RDMA socket if connect() failed before, or if a listener was shut down. Return: as
+ * fd_socket().
+ */
 int socket_renew(int fd);
+/* Reset the connection, as connect() to no address does. Return: 0, or -1 with errno. */
+int socket_disconnect(int fd);
 /* Return whether the socket is a UDP socket from now on, after a datagram could not be sent. */
 bool socket_is_udp_now(int fd);
 

@@ -269,6 +269,7 @@ EXPORT int listen(int fd, int backlog)
 
 	if (rs < 0)
 		return real()->listen(fd, backlog);
+	rs = socket_renew(fd);
 	low_reserve(&low, &low_of_listen);
 	r = RS(rlisten(rs, backlog));
 	low_release(&low);
@@ -306,7 +307,7 @@ EXPORT int accept(int fd, struct sockaddr *addr, socklen_t *addrlen)
  * Wait for the connection also if the socket does not block, because the program does not call
  * connect() again.
  */
-static int path_wait(int rs)
+static int path_wait(int rs, const struct sockaddr *addr, socklen_t addrlen)
 {
 	struct pollfd p = { .fd = rs, .events = POLLOUT };
 	socklen_t size = sizeof(int);
@@ -317,6 +318,8 @@ static int path_wait(int rs)
 		return -1;
 	}
 	RS(rgetsockopt(rs, SOL_SOCKET, SO_ERROR, &error, &size));
+	if (error)
+		RS(rconnect(rs, addr, addrlen)); /* from now on the socket is known as refused */
 	/* As with TCP, a later call returns the result, even if the connection exists by now. */
 	errno = error ? error : EINPROGRESS;
 	return -1;
@@ -347,8 +350,13 @@ static int by_rdma(int rs, const struct sockaddr *addr, socklen_t addrlen)
 	r = RS_SLEEPY(rconnect(rs, addr, addrlen));
 	pthread_cleanup_pop(1);
 	if (r < 0 && errno == EINPROGRESS)
-		r = path_wait(rs);
+		r = path_wait(rs, addr, addrlen);
 	return r;
+}
+
+static bool is_to_none(const struct sockaddr *addr, socklen_t addrlen)
+{
+	return addr && addrlen >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC;
 }
 
 EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
@@ -357,6 +365,8 @@ EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
 
 	if (rs == FD_LATER)
 		return fork_connect(fd, addr, addrlen);
+	if (rs >= 0 && is_to_none(addr, addrlen) && option_read(rs, SO_TYPE) == SOCK_STREAM)
+		return socket_disconnect(fd);
 	if (rs >= 0)
 		rs = socket_renew(fd);
 	if (rs < 0)
@@ -367,9 +377,20 @@ EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
 	return socket_connect_tcp(fd, addr, addrlen);
 }
 
+/* Shut down. A listener can listen or connect afterwards, as on TCP. */
+static int socket_shutdown(int rs, int how)
+{
+	bool listens = option_read(rs, SO_ACCEPTCONN);
+	int r = RS(rshutdown(rs, how));
+
+	if (r == 0 && listens && how != SHUT_WR && !fd_is_held(rs))
+		fd_set_spent(rs);
+	return r;
+}
+
 EXPORT int shutdown(int fd, int how)
 {
-	return FD_CALL(fd, rs, RS(rshutdown(rs, how)), real()->shutdown(fd, how));
+	return FD_CALL(fd, rs, socket_shutdown(rs, how), real()->shutdown(fd, how));
 }
 
 static int name_get(int fd, int rs, bool peer, struct sockaddr *addr, socklen_t *addrlen)

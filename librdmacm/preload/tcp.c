@@ -215,16 +215,19 @@ int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen)
 	return r;
 }
 
-int socket_renew(int fd)
+/*
+ * Put a fresh RDMA socket with the options of the old one in its place. @drop: reset the connection
+ * of the old one. Return: the socket, which is the old one after a failure.
+ */
+static int socket_refresh(int rs, bool drop)
 {
-	int rs = fd_socket(fd), fresh, flags;
+	const struct linger at_once = { .l_onoff = 1 };
 	struct sockaddr_storage name;
 	struct rs_option_value option;
 	unsigned int next = 0;
+	int fresh, flags;
 	socklen_t size;
 
-	if (!fd_is_spent(rs))
-		return rs;
 	fresh = RS(rsocket(rs_option(rs, SO_DOMAIN), SOCK_STREAM | SOCK_CLOEXEC, 0));
 	if (fresh < 0)
 		return rs;
@@ -233,10 +236,26 @@ int socket_renew(int fd)
 	flags = RS(rfcntl(rs, F_GETFL));
 	RS(rfcntl(fresh, F_SETFL, flags));
 	size = bound_name(rs, &name);
+	if (drop)
+		RS(rsetsockopt(rs, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)));
 	socket_replace(rs, fresh, fresh);
 	if (size && RS(rbind(fresh, (struct sockaddr *)&name, size)) == 0)
 		fd_set_bound(fresh);
 	return fresh;
+}
+
+int socket_renew(int fd)
+{
+	int rs = fd_socket(fd);
+
+	return fd_is_spent(rs) ? socket_refresh(rs, false) : rs;
+}
+
+int socket_disconnect(int fd)
+{
+	int rs = fd_socket(fd);
+
+	return socket_refresh(rs, true) == rs ? -1 : 0;
 }
 
 bool socket_is_udp_now(int fd)

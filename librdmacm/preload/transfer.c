@@ -7,9 +7,11 @@
 
 ssize_t send_settle(int rs, ssize_t n, int flags)
 {
-	if (likely(n >= 0) || errno != EPIPE || flags & MSG_NOSIGNAL)
+	bool unconnected = n < 0 && errno == ENOTCONN;
+
+	if (likely(n >= 0) || (errno != EPIPE && !unconnected))
 		return n;
-	if (RS(rs_send_is_signalled(rs)))
+	if (!(flags & MSG_NOSIGNAL) && (unconnected || RS(rs_send_is_signalled(rs))))
 		pthread_kill(pthread_self(), SIGPIPE);
 	errno = EPIPE;
 	return n;

@@ -141,6 +141,10 @@ static void options_inherit(struct rs_socket *child, const struct rs_socket *lis
 	child->recv_timeout_ms = listener->recv_timeout_ms;
 	child->send_timeout_ms = listener->send_timeout_ms;
 	child->linger_seconds = listener->linger_seconds;
+	child->receive_least = listener->receive_least;
+	child->reuse_address = listener->reuse_address;
+	memcpy(child->given, listener->given, sizeof(child->given));
+	child->given_set = listener->given_set;
 }
 
 /* Destroy a socket that the program has never received. */
@@ -355,9 +359,13 @@ void rs_listener_close(struct rs_socket *s)
 
 int rs_listener_shutdown(struct rs_socket *s, int how)
 {
-	if (how == SHUT_WR)
-		return 0;
 	pthread_mutex_lock(&s->lock);
+	if (s->state != RS_LISTENING || how == SHUT_WR) {
+		int r = s->state == RS_LISTENING ? 0 : -ENOTCONN;
+
+		pthread_mutex_unlock(&s->lock);
+		return r;
+	}
 	if (s->state == RS_LISTENING)
 		s->state = RS_CLOSED;
 	s->backlog = UINT_MAX; /* new requests are refused at once */
@@ -427,6 +435,8 @@ RS_EXPORT int raccept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int fl
 
 	if (flags & ~(SOCK_NONBLOCK | SOCK_CLOEXEC))
 		return rs_ret(-EINVAL);
+	if (addr && !addrlen)
+		return rs_ret(-EFAULT);
 	s = rs_table_find(fd);
 	if (!s)
 		return rs_ret(-EBADF);

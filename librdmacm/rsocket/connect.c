@@ -272,8 +272,10 @@ static int address_check(const struct rs_socket *s, const struct sockaddr *addr,
 	socklen_t size =
 		s->domain == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
 
-	if (!addr || addrlen < size)
+	if (addrlen < size)
 		return -EINVAL;
+	if (!addr)
+		return -EFAULT;
 	return addr->sa_family == s->domain ? 0 : -EAFNOSUPPORT;
 }
 
@@ -354,6 +356,7 @@ static int error_take(struct rs_socket *s)
 	if (s->state == RS_FAILED) {
 		r = s->error ? -s->error : -ECONNABORTED;
 		s->error = 0;
+		s->refused = true;
 	}
 	pthread_mutex_unlock(&s->lock);
 	return r;

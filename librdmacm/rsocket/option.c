@@ -152,6 +152,12 @@ static int set_kept(struct rs_socket *s, int value)
 	return 0;
 }
 
+/* -1 is the default of the host. */
+static int set_ttl(struct rs_socket *s, int value)
+{
+	return value == 0 || value < -1 || value > UINT8_MAX ? -EINVAL : 0;
+}
+
 static int get_error(struct rs_socket *s)
 {
 	int error;
@@ -178,6 +184,26 @@ static int get_listening(struct rs_socket *s)
 static int get_domain(struct rs_socket *s)
 {
 	return s->domain;
+}
+
+static int set_rcvlowat(struct rs_socket *s, int value)
+{
+	s->receive_least = value < 0 ? INT_MAX : max_of(value, 1);
+	s->changes++;
+	rs_watch_notify(s);
+	rs_rouse(s);
+	return 0;
+}
+
+static int get_rcvlowat(struct rs_socket *s)
+{
+	return s->receive_least;
+}
+
+/* As in the kernel, SO_SNDLOWAT can only be read. */
+static int get_one(struct rs_socket *s)
+{
+	return 1;
 }
 
 static int get_protocol(struct rs_socket *s)
@@ -257,9 +283,11 @@ static const struct option options[] = {
 	{ SOL_SOCKET, SO_REUSEADDR, set_reuse, get_reuse },
 	{ SOL_SOCKET, SO_KEEPALIVE, set_keepalive, get_keepalive },
 	{ SOL_SOCKET, SO_OOBINLINE, KEPT(0, 0, 1), .is_switch = true },
-	{ SOL_SOCKET, SO_RCVLOWAT, KEPT(1, 0, 1) },
+	{ SOL_SOCKET, SO_RCVLOWAT, set_rcvlowat, get_rcvlowat },
 	{ SOL_SOCKET, SO_REUSEPORT, KEPT(0, 0, 1), .is_switch = true },
 	{ SOL_SOCKET, SO_BROADCAST, KEPT(0, 0, 1), .is_switch = true },
+	{ SOL_SOCKET, SO_DONTROUTE, KEPT(0, 0, 1), .is_switch = true },
+	{ SOL_SOCKET, SO_SNDLOWAT, NULL, get_one },
 	{ SOL_SOCKET, SO_ERROR, NULL, get_error, true },
 	{ SOL_SOCKET, SO_TYPE, NULL, get_type, true },
 	{ SOL_SOCKET, SO_ACCEPTCONN, NULL, get_listening, true },
@@ -276,11 +304,16 @@ static const struct option options[] = {
 	{ IPPROTO_TCP, TCP_SYNCNT, KEPT(6, 1, 127) },
 	{ IPPROTO_TCP, TCP_LINGER2, KEPT(60, INT_MIN, INT_MAX) },
 	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT, KEPT(0, INT_MIN, INT_MAX) },
+	{ IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, KEPT(0, 0, 1) },
 	{ IPPROTO_TCP, TCP_MAXSEG, set_kept, get_segment },
 	{ IPPROTO_IP, IP_TOS, set_tos, NULL, .most = 255 },
 	/* setting IP_TOS of TCP sets the priority, too */
 	{ SOL_SOCKET, SO_PRIORITY, KEPT(0, 0, 6) },
-	{ IPPROTO_IP, IP_TTL, KEPT(64, -1, 255) },
+	{ IPPROTO_IP, IP_TTL, set_ttl, NULL, .first = 64 },
+	{ IPPROTO_IP, IP_MTU_DISCOVER, KEPT(1, 0, 5) },
+	{ IPPROTO_IP, IP_FREEBIND, KEPT(0, 0, 1), .is_switch = true },
+	{ IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, KEPT(0, 0, 1), .is_switch = true },
+	{ IPPROTO_IP, IP_RECVERR, KEPT(0, 0, 1), .is_switch = true },
 	{ IPPROTO_IPV6, IPV6_TCLASS, set_tos, NULL, .most = 255 },
 	{ IPPROTO_IPV6, IPV6_UNICAST_HOPS, KEPT(64, -1, 255) },
 	{ IPPROTO_IPV6, IPV6_V6ONLY, set_v6only, NULL, .most = 1 },
@@ -381,13 +414,14 @@ static int number_take(const struct option *option, const void *value, socklen_t
 		*ret_number = 0;
 		return 0;
 	}
-	if (value && option->level == IPPROTO_IP && size && size < sizeof(*ret_number)) {
-		*ret_number = *(const uint8_t *)value;
-		return 0;
-	}
-	if (!value || size < sizeof(*ret_number))
+	if (!value)
+		return -EFAULT;
+	if (size < sizeof(*ret_number) && (option->level != IPPROTO_IP || !size))
 		return -EINVAL;
-	memcpy(ret_number, value, sizeof(*ret_number));
+	if (size < sizeof(*ret_number))
+		*ret_number = *(const uint8_t *)value;
+	else
+		memcpy(ret_number, value, sizeof(*ret_number));
 	/* As in the kernel, any number except 0 turns a switch on. */
 	if (option->is_switch)
 		*ret_number = *ret_number != 0;
@@ -409,6 +443,8 @@ static int option_set(struct rs_socket *s, int level, int name, const void *valu
 		return linger_set(s, value, size);
 	if (s->ds && !(option && option->of_datagrams))
 		return ds_option_set(s, level, name, value, size);
+	if (size < sizeof(number) && level != IPPROTO_IP)
+		return -EINVAL; /* as the kernel, which has not looked at the name yet */
 	if (!option || !option->set)
 		return -ENOPROTOOPT;
 	r = number_take(option, value, size, &number);
@@ -569,7 +605,7 @@ RS_EXPORT int rfcntl(int fd, int cmd, ...)
 		r = O_RDWR | atomic_load(&s->flags);
 		break;
 	case F_SETFL:
-		atomic_store(&s->flags, arg & O_NONBLOCK);
+		atomic_store(&s->flags, arg & (O_NONBLOCK | O_APPEND));
 		r = 0;
 		break;
 	case F_GETFD:
@@ -631,8 +667,10 @@ RS_EXPORT int rioctl(int fd, unsigned long request, int *value)
 		*value = bytes_unsent(s);
 	else if (request == SIOCATMARK && !s->ds)
 		*value = 0; /* urgent data does not exist */
+	else if (request == FIONBIO && *value)
+		atomic_fetch_or(&s->flags, O_NONBLOCK);
 	else if (request == FIONBIO)
-		atomic_store(&s->flags, *value ? O_NONBLOCK : 0);
+		atomic_fetch_and(&s->flags, ~O_NONBLOCK);
 	else
 		r = -ENOTTY;
 	rs_socket_put(s);

@@ -25,8 +25,8 @@ short rs_revents(struct rs_socket *s, short events)
 		return s->accepted_count || s->spent ? events & CAN_READ : 0;
 	if (opening && !s->no_send && !s->no_recv)
 		return 0;
-	if (s->state == RS_NEW || s->state == RS_BOUND)
-		return (events & CAN_WRITE) | POLLHUP;
+	if (rs_is_unconnected(s) && (s->state != RS_FAILED || s->refused))
+		return (events & (CAN_WRITE | (s->no_recv ? CAN_READ | POLLRDHUP : 0))) | POLLHUP;
 	if (opening ? s->no_recv : rs_can_receive(s))
 		revents |= CAN_READ;
 	if (rs_can_send(s))
@@ -37,7 +37,7 @@ short rs_revents(struct rs_socket *s, short events)
 		revents |= POLLRDHUP;
 	revents &= events;
 	if (s->state == RS_FAILED)
-		revents |= POLLERR | POLLHUP;
+		revents |= POLLHUP | (s->error ? POLLERR : 0);
 	if (opening && s->no_send && s->no_recv)
 		revents |= POLLHUP;
 	/* Programs that see a hang-up do not read the data that came before it. */

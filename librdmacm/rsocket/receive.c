@@ -11,9 +11,19 @@ static bool has_ended(const struct rs_socket *s)
 	return (s->state != RS_CONNECTED && !rs_is_opening(s)) || s->peer_end || s->no_recv;
 }
 
+/* Return whether more bytes can arrive before the program takes those that wait. */
+static bool has_room(const struct rs_socket *s)
+{
+	return s->in.granted != s->in.received || rs_credit_can_grant(&s->in);
+}
+
 bool rs_can_receive(struct rs_socket *s)
 {
-	return rs_waiting(s) || has_ended(s);
+	size_t waiting = rs_waiting(s);
+
+	if (unlikely(waiting && waiting < s->receive_least))
+		return has_ended(s) || !has_room(s);
+	return waiting || has_ended(s);
 }
 
 /* As rs_can_receive(). A call by the old number has its answer, too. */
@@ -22,13 +32,19 @@ static bool can_answer(struct rs_socket *s)
 	return s->moved || rs_can_receive(s);
 }
 
+/* As can_answer(), after the first bytes: each more is welcome. */
+static bool can_go_on(struct rs_socket *s)
+{
+	return s->moved || rs_waiting(s) || has_ended(s);
+}
+
 /* Return whether the buffer has room for more bytes than the peeked ones. */
 static bool is_more_to_come(struct rs_socket *s)
 {
 	bool more;
 
 	pthread_mutex_lock(&s->lock);
-	more = s->in.granted != s->in.received || rs_credit_can_grant(&s->in);
+	more = has_room(s);
 	pthread_mutex_unlock(&s->lock);
 	return more;
 }
@@ -47,6 +63,16 @@ static void bytes_copy(const struct rs_socket *s, uint64_t from, uint8_t *to, ui
 	memcpy(to + first, s->rbuf, length - first);
 }
 
+/* Return the result of a call that finds no bytes. */
+static int nothing_waits(const struct rs_socket *s)
+{
+	if (rs_is_unconnected(s))
+		return -ENOTCONN;
+	if (s->state == RS_FAILED && s->error)
+		return -s->error;
+	return has_ended(s) ? 0 : -EAGAIN;
+}
+
 /*
  * Take the bytes behind @skip, up to @size. Only the holder of the turn reads the filled part of
  * the buffer. Therefore copy it without the lock. Return: bytes; 0: the end; -EAGAIN: nothing yet;
@@ -59,6 +85,9 @@ static ssize_t buffer_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size
 	ssize_t r = 0;
 
 	pthread_mutex_lock(&s->lock);
+	/* As with TCP, bytes arrive after SHUT_RD as well. */
+	if (s->no_recv && s->state == RS_CONNECTED)
+		rs_complete(s);
 	from = s->in.consumed + skip;
 	waiting = rs_credit_waiting(&s->in);
 	length = waiting > skip ? min_of((size_t)(waiting - skip), size) : 0;
@@ -66,13 +95,7 @@ static ssize_t buffer_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size
 		length = 0;
 		r = -EBADF;
 	} else if (!length) {
-		if (s->state == RS_NEW || s->state == RS_BOUND || s->state == RS_LISTENING) {
-			r = -ENOTCONN;
-		} else if (s->state == RS_FAILED && s->error) {
-			r = -s->error;
-		} else if (!has_ended(s)) {
-			r = -EAGAIN;
-		}
+		r = nothing_waits(s);
 	}
 	pthread_mutex_unlock(&s->lock);
 	if (!length)
@@ -91,15 +114,16 @@ static ssize_t buffer_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size
 /* Wait for bytes, or for more bytes than the @peeked ones. */
 static int bytes_wait(struct rs_socket *s, size_t peeked, bool begun, int flags)
 {
-	bool (*ready)(struct rs_socket *s) = peeked ? can_peek : can_answer;
+	bool (*ready)(struct rs_socket * s) = peeked ? can_peek : begun ? can_go_on : can_answer;
 
 	s->peeked = peeked;
 	return rs_turn_wait(s, &s->recv_turn, begun, flags & RS_MSG_MOVED ? rs_can_receive : ready,
 			    rs_patience(s, flags), s->recv_timeout_ms);
 }
 
-/* @got: bytes in the earlier pieces. */
-static ssize_t bytes_receive(struct rs_socket *s, uint8_t *to, size_t size, int flags, size_t got)
+/* @got: bytes in the earlier pieces. @least: bytes of all pieces that end the wait. */
+static ssize_t bytes_receive(struct rs_socket *s, uint8_t *to, size_t size, int flags, size_t got,
+			     size_t least)
 {
 	const size_t before = got, end = got + size;
 	bool peek = flags & MSG_PEEK;
@@ -115,10 +139,29 @@ static ssize_t bytes_receive(struct rs_socket *s, uint8_t *to, size_t size, int 
 		if (n <= 0)
 			break;
 		got += n;
-		if (!(flags & MSG_WAITALL))
+		if (got >= least)
 			break;
 	}
 	return got > before ? (ssize_t)(got - before) : n;
+}
+
+/* Wait for bytes, and receive none. */
+static ssize_t nothing_receive(struct rs_socket *s, int flags)
+{
+	ssize_t n;
+
+	do {
+		pthread_mutex_lock(&s->lock);
+		n = s->moved && !(flags & RS_MSG_MOVED) ? -EBADF
+		    : rs_waiting(s)			? 0
+							: nothing_waits(s);
+		pthread_mutex_unlock(&s->lock);
+		if (n == -EAGAIN)
+			n = bytes_wait(s, 0, false, flags);
+		else
+			break;
+	} while (n == 0);
+	return n;
 }
 
 /* A direction that was shut down has its answer before the connection is made. */
@@ -129,19 +172,24 @@ static bool receive_is_settled(struct rs_socket *s)
 
 static ssize_t vector_receive(struct rs_socket *s, const struct iovec *iov, int count, int flags)
 {
-	size_t got = 0;
+	size_t got = 0, total = rs_vector_size(iov, count);
+	size_t least = flags & MSG_WAITALL ? total : min_of(total, s->receive_least);
 	ssize_t n = rs_connect_finish(s, receive_is_settled, rs_patience(s, flags));
 
 	if (n == 0)
 		n = rs_turn_take(s, &s->recv_turn, rs_patience(s, flags));
 	if (n < 0)
 		return n;
+	if (!total)
+		n = nothing_receive(s, flags);
 	for (int i = 0; i < count; i++) {
-		/* After the first bytes, do not wait for the rest. */
-		int more = got && !(flags & MSG_WAITALL) ? MSG_DONTWAIT : 0;
+		/* After the least bytes, do not wait for the rest. */
+		int more = got >= least ? MSG_DONTWAIT : 0;
 
-		n = bytes_receive(s, iov[i].iov_base, iov[i].iov_len, flags | more, got);
-		if (n <= 0 && iov[i].iov_len)
+		if (!iov[i].iov_len)
+			continue;
+		n = bytes_receive(s, iov[i].iov_base, iov[i].iov_len, flags | more, got, least);
+		if (n <= 0)
 			break;
 		got += n;
 		if ((size_t)n < iov[i].iov_len)
@@ -227,12 +275,29 @@ RS_EXPORT ssize_t rrecvmsg(int fd, struct msghdr *msg, int flags)
 	return n;
 }
 
+/* As read() of the kernel, read nothing without a wait, and take no datagram. */
+static ssize_t fd_read(int fd, const struct iovec *iov, int count)
+{
+	struct rs_socket *s;
+	int r = rs_vector_check(iov, count);
+
+	if (r < 0 || rs_vector_size(iov, count))
+		return fd_receive(fd, iov, count, 0);
+	s = rs_table_find(fd);
+	if (!s)
+		return rs_ret(-EBADF);
+	rs_socket_put(s);
+	return 0;
+}
+
 RS_EXPORT ssize_t rread(int fd, void *buf, size_t count)
 {
-	return rrecv(fd, buf, count, 0);
+	const struct iovec iov = { buf, count };
+
+	return fd_read(fd, &iov, 1);
 }
 
 RS_EXPORT ssize_t rreadv(int fd, const struct iovec *iov, int iovcnt)
 {
-	return fd_receive(fd, iov, iovcnt, 0);
+	return fd_read(fd, iov, iovcnt);
 }

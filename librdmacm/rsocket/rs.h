@@ -134,13 +134,14 @@ struct rs_socket {
 	struct rs_file file;  /* first */
 	struct ds_socket *ds; /* the datagram part; NULL: a stream */
 	int domain;
-	atomic_int flags; /* O_NONBLOCK or 0 */
+	atomic_int flags; /* O_NONBLOCK, and O_APPEND, which has no meaning */
 	struct rs_turn send_turn, recv_turn;
 	pthread_mutex_t lock;
 
 	enum rs_state state;
 	int error;	/* positive errno of RS_FAILED, until SO_ERROR is read */
 	bool unsaid;	/* rconnect() has not returned the result yet */
+	bool refused;	/* rconnect() has returned an error */
 	bool no_send;	/* this side was shut down for writing */
 	bool no_recv;	/* this side was shut down for reading */
 	bool end_told;	/* the message that ends this direction was posted */
@@ -177,6 +178,7 @@ struct rs_socket {
 	/* -1: no limit; may be set while other threads wait */
 	atomic_int send_timeout_ms, recv_timeout_ms;
 	int linger_seconds;	   /* of SO_LINGER; -1: it is off */
+	size_t receive_least;	   /* of SO_RCVLOWAT */
 	int given[RS_OPTIONS_MAX]; /* values of rsetsockopt(), by row of the table of options */
 	uint64_t given_set;	   /* bits: which of @given are set */
 
@@ -366,6 +368,14 @@ void rs_listener_close(struct rs_socket *s);
 /* socket.c */
 /* Check a vector by the kernel's rules: 0 or -EINVAL. */
 int rs_vector_check(const struct iovec *iov, int count);
+static inline size_t rs_vector_size(const struct iovec *iov, int count)
+{
+	size_t size = 0;
+
+	for (int i = 0; i < count; i++)
+		size += iov[i].iov_len;
+	return size;
+}
 /*
  * @id: identifier of an incoming connection, or NULL for a new socket. On success the socket owns
  * it.
@@ -401,6 +411,16 @@ void rs_connect_step(struct rs_socket *s);
 static inline bool rs_is_opening(const struct rs_socket *s)
 {
 	return s->state >= RS_RESOLVING_ADDR && s->state <= RS_ACCEPTING;
+}
+/* Return whether the stream never had a peer. It may be a listener that was shut down. */
+static inline bool rs_is_unconnected(const struct rs_socket *s)
+{
+	return s->state <= RS_LISTENING || s->accepted_fd >= 0 || s->refused;
+}
+/* Return whether both ends have ended the connection. */
+static inline bool rs_is_over(const struct rs_socket *s)
+{
+	return s->no_send && s->peer_end;
 }
 bool rs_connect_is_settled(struct rs_socket *s);
 /* End the connection to a peer that did not acknowledge a request. */
@@ -538,7 +558,11 @@ static inline size_t rs_waiting(const struct rs_socket *s)
 {
 	return rs_credit_waiting(&s->in);
 }
-bool rs_can_receive(struct rs_socket *s); /* true if there are bytes, the end, or an error */
+/*
+ * Return whether there are as many bytes as SO_RCVLOWAT asks for or the buffer can hold, the end,
+ * or an error.
+ */
+bool rs_can_receive(struct rs_socket *s);
 
 /* poll.c: return POLL* of the socket now; with @lock held */
 short rs_revents(struct rs_socket *s, short events);

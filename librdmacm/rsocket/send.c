@@ -123,7 +123,7 @@ void rs_send_stalled(struct rs_socket *s)
 
 static int send_error(struct rs_socket *s)
 {
-	if (s->state == RS_NEW || s->state == RS_BOUND || s->state == RS_LISTENING)
+	if (rs_is_unconnected(s))
 		return -ENOTCONN;
 	if (s->no_send || s->state == RS_CLOSED)
 		return -EPIPE;
@@ -256,6 +256,17 @@ static ssize_t bytes_send(struct rs_socket *s, struct cursor *c, int flags)
 	return sent ? (ssize_t)sent : n;
 }
 
+/* As TCP, find an end of this side by a send without bytes, and not an end of the peer. */
+static int nothing_send(struct rs_socket *s)
+{
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	r = is_open(s) || (s->state == RS_CLOSED && !s->no_send) ? 0 : send_error(s);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
 static bool is_heard(struct rs_socket *s)
 {
 	return !s->unheard || s->state != RS_CONNECTED;
@@ -297,7 +308,7 @@ static ssize_t vector_send(struct rs_socket *s, const struct iovec *iov, int cou
 	if (unlikely(s->mappings_pending && !s->no_send))
 		n = rs_iomap_tell(s, rs_patience(s, flags));
 	if (n >= 0)
-		n = bytes_send(s, &c, flags);
+		n = c.left ? bytes_send(s, &c, flags) : nothing_send(s);
 	rs_error_told(s, n);
 	rs_turn_give(s, &s->send_turn);
 	return n;
@@ -368,7 +379,17 @@ RS_EXPORT ssize_t rwrite(int fd, const void *buf, size_t count)
 
 RS_EXPORT ssize_t rwritev(int fd, const struct iovec *iov, int iovcnt)
 {
-	return fd_send(fd, iov, iovcnt, 0);
+	struct rs_socket *s;
+	int r = rs_vector_check(iov, iovcnt);
+
+	if (r < 0 || rs_vector_size(iov, iovcnt))
+		return fd_send(fd, iov, iovcnt, 0);
+	/* As writev() of the kernel, do nothing without bytes. */
+	s = rs_table_find(fd);
+	if (!s)
+		return rs_ret(-EBADF);
+	rs_socket_put(s);
+	return 0;
 }
 
 RS_EXPORT bool rs_send_is_signalled(int fd)
@@ -479,6 +500,18 @@ bool rs_is_accepted(struct rs_socket *s)
 	return s->state != RS_ACCEPTING;
 }
 
+/* As TCP, forget a connection that both ends have ended. */
+static bool is_over(struct rs_socket *s)
+{
+	bool over;
+
+	pthread_mutex_lock(&s->lock);
+	rs_complete(s);
+	over = rs_is_over(s);
+	pthread_mutex_unlock(&s->lock);
+	return over;
+}
+
 int rs_shutdown(struct rs_socket *s, int how)
 {
 	int r;
@@ -504,6 +537,7 @@ RS_EXPORT int rshutdown(int fd, int how)
 {
 	RS_CALL;
 	struct rs_socket *s = rs_table_find(fd);
+	bool over;
 	int r;
 
 	if (!s)
@@ -514,8 +548,11 @@ RS_EXPORT int rshutdown(int fd, int how)
 		r = ds_shutdown(s, how);
 	else if (s->accepted_fd >= 0)
 		r = rs_listener_shutdown(s, how);
-	else
+	else {
+		over = is_over(s);
 		r = rs_shutdown(s, how);
+		r = over ? -ENOTCONN : r;
+	}
 	rs_socket_put(s);
 	return rs_ret(r);
 }

@@ -82,6 +82,7 @@ static struct rs_socket *socket_alloc(int domain, int flags)
 	s->inline_size = defaults->inline_size;
 	s->mappings_max = rs_wire_mappings_fit(defaults->mappings);
 	s->keep_seconds = KEEP_SECONDS;
+	s->receive_least = 1;
 	rs_spin_init(&s->spin);
 	return s;
 }
@@ -283,13 +284,17 @@ static bool deliver(struct rs_socket *s, int timeout_ms)
 	return rs_wait(s, rs_all_is_there, RS_WAIT_ALWAYS, timeout_ms) == 0;
 }
 
-/* Disconnect without waiting for the data. */
+/* Disconnect without waiting for the data. The peer finds that the end is missing. */
 static void connection_drop(struct rs_socket *s)
 {
+	bool connected;
+
 	pthread_mutex_lock(&s->lock);
 	s->broken = true;
+	connected = s->id->qp;
 	pthread_mutex_unlock(&s->lock);
-	rdma_disconnect(s->id);
+	if (connected)
+		rdma_disconnect(s->id);
 }
 
 static void socket_close(struct rs_socket *s)
@@ -302,7 +307,7 @@ static void socket_close(struct rs_socket *s)
 		return;
 	}
 	rs_service_forget(s);
-	if (deliver(s, close_patience_ms(s)))
+	if (s->linger_seconds && deliver(s, close_patience_ms(s)))
 		rs_socket_end(s);
 	else if (s->linger_seconds >= 0) {
 		connection_drop(s);
@@ -376,6 +381,12 @@ int rs_name_copy(const struct rs_socket *s, const struct sockaddr *from, struct 
 	return 0;
 }
 
+static bool has_peer(const struct rs_socket *s)
+{
+	return s->state == RS_ACCEPTING || s->state == RS_CONNECTED ||
+	       (s->state == RS_CLOSED && s->accepted_fd < 0);
+}
+
 static int name_get(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen)
 {
 	struct rs_socket *s = rs_table_find(fd);
@@ -393,7 +404,7 @@ static int name_get(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen
 	pthread_mutex_lock(&s->lock);
 	name = peer ? rdma_get_peer_addr(s->id) : rdma_get_local_addr(s->id);
 	any.ss_family = s->domain;
-	if (peer && s->state != RS_ACCEPTING && s->state != RS_CONNECTED && s->state != RS_CLOSED)
+	if (peer && (!has_peer(s) || rs_is_over(s)))
 		r = -ENOTCONN;
 	else
 		r = rs_name_copy(s, name->sa_family ? name : (struct sockaddr *)&any, addr,
