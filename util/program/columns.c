@@ -17,6 +17,7 @@
 
 #include "util/program/columns.h"
 
+#ifdef __GLIBC__ /* elsewhere stdout is no variable, and long lines stay as they are */
 enum {
 	COLUMNS_MIN = 20, /* lines of a narrower terminal are not changed */
 	LAST_MIN = 32,	  /* least width of a last column that is broken where it is */
@@ -187,7 +188,6 @@ static ssize_t columns_write(void *cookie, const char *text, size_t length)
 
 void columns_begin(void)
 {
-#ifdef __GLIBC__ /* elsewhere stdout is no variable */
 	static char buffer[LINE_MAX_];
 	FILE *stream;
 
@@ -198,5 +198,9 @@ void columns_begin(void)
 		return;
 	setvbuf(stream, buffer, _IOLBF, sizeof(buffer));
 	stdout = stream;
-#endif
 }
+#else
+void columns_begin(void)
+{
+}
+#endif
