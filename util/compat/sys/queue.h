@@ -161,6 +161,13 @@
 		*(head)->after = (entry);                 \
 		(head)->after = &TAILQ_NEXT(entry, link); \
 	} while (0)
+#define TAILQ_INSERT_BEFORE(place, entry, link)                \
+	do {                                                   \
+		(entry)->link.here = (place)->link.here;       \
+		TAILQ_NEXT(entry, link) = (place);             \
+		*(place)->link.here = (entry);                 \
+		(place)->link.here = &TAILQ_NEXT(entry, link); \
+	} while (0)
 #define TAILQ_REMOVE(head, entry, link)                                          \
 	do {                                                                     \
 		if (TAILQ_NEXT(entry, link))                                     \
