@@ -144,7 +144,10 @@ static void test_tailq(void **state)
 			TAILQ_CONCAT(&other, &head, tailq);
 			assert_true(TAILQ_EMPTY(&head));
 			TAILQ_CONCAT(&head, &other, tailq);
-		} else if ((item = item_new()) && random() % 2) {
+		} else if ((item = item_new()) && m.count && random() % 3 == 0) {
+			TAILQ_INSERT_BEFORE(m.order[at], item, tailq);
+			model_insert(&m, at, item);
+		} else if (item && random() % 2) {
 			TAILQ_INSERT_HEAD(&head, item, tailq);
 			model_insert(&m, 0, item);
 		} else if (item) {
