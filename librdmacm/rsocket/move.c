@@ -39,7 +39,10 @@ static void sleepers_end(struct rs_socket *s)
 static void sleepers_let(struct rs_socket *s, bool exclusive)
 {
 	s->moving = false;
-	s->moved |= exclusive;
+	if (exclusive) {
+		s->moved = true;
+		s->receive_least = 1; /* the new receiver takes all that is there */
+	}
 	rs_rouse(s);
 	if (s->state == RS_LISTENING)
 		rs_service_pause(s, s->paused);
