@@ -41,7 +41,7 @@ static void sleepers_let(struct rs_socket *s, bool exclusive)
 	s->moving = false;
 	if (exclusive) {
 		s->moved = true;
-		s->receive_least = 1; /* the new receiver takes all that is there */
+		s->receive_least = 1; /* the new receiver takes every byte at once */
 	}
 	rs_rouse(s);
 	if (s->state == RS_LISTENING)
