@@ -256,7 +256,7 @@ static struct uroce_qp *qp_new(struct sim *sim, unsigned int side, enum ibv_qp_t
 	qp->sq.mask = SQ_SIZE - 1;
 	qp->sq.max_sge = MAX_SGE;
 	qp->sq.ring = calloc(SQ_SIZE, qp->sq.stride);
-	assert_int_equal(uroce_rq_alloc(&qp->rq, NULL, 0, RQ_SIZE, MAX_SGE), 0);
+	assert_int_equal(uroce_rq_alloc(&qp->rq, &sim->pd.pd, 0, RQ_SIZE, MAX_SGE), 0);
 	qp->resp.rwqe = calloc(1, qp->rq.stride);
 	qp->resp.res_size = 16;
 	qp->resp.res = calloc(16, sizeof(*qp->resp.res));
@@ -297,6 +297,7 @@ static struct sim *sim_new(enum ibv_qp_type type)
 	assert_int_equal(uroce_event_open(ctx), 0);
 	ctx->dev = &sim->dev;
 	sim->vctx = &ctx->vctx;
+	sim->pd.pd.context = &sim->vctx->context;
 	sim->now = 1000ull * MS;
 	uroce_host_init(&sim->host, sim->now);
 	events = uroce_engine_events;
@@ -312,6 +313,7 @@ static struct sim *sim_new(enum ibv_qp_type type)
 
 		cq->ring = calloc(CQ_SIZE, sizeof(*cq->ring));
 		cq->mask = CQ_SIZE - 1;
+		cq->limit = CQ_SIZE;
 		cq->engine = &sim->host.engine;
 		cq->vcq.cq.context = &sim->vctx->context;
 		sim->buf[side] = calloc(1, BUF);
