@@ -91,12 +91,15 @@ static void case_least_bytes(void)
 static void case_list_too_long(void)
 {
 	struct ends e = ends_open();
-	struct pollfd p = { .fd = e.a };
-	struct rlimit limit;
+	struct pollfd list[301] = { { .fd = e.a } };
+	struct rlimit limit, low;
 
 	CHECK(getrlimit(RLIMIT_NOFILE, &limit) == 0);
-	CHECK_ERRNO(poll(&p, limit.rlim_cur + 1, 0), EINVAL);
-	CHECK_ERRNO(ppoll(&p, limit.rlim_cur + 1, NULL, NULL), EINVAL);
+	low = (struct rlimit){ SIZE(list) - 1, limit.rlim_max };
+	CHECK(setrlimit(RLIMIT_NOFILE, &low) == 0);
+	CHECK_ERRNO(poll(list, SIZE(list), 0), EINVAL);
+	CHECK_ERRNO(ppoll(list, SIZE(list), NULL, NULL), EINVAL);
+	CHECK(setrlimit(RLIMIT_NOFILE, &limit) == 0);
 	ends_close(&e);
 }
 
