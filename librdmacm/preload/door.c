@@ -432,11 +432,13 @@ static void fork_parent(void)
 	relay_unlock();
 }
 
-static void relay_leave(const struct relay *r)
+static void relay_leave(struct relay *r)
 {
-	real()->close(r->end);
+	relay_remove(r);
 	if (r->other >= 0)
 		real()->close(r->other);
+	free(r->ways);
+	free(r);
 }
 
 /* Drop all relays in the child, because they belong to the parent. */
@@ -447,18 +449,19 @@ static void fork_child(void)
 
 	if (preload_inside || !forks)
 		return;
-	LIST_FOREACH(c, &relays.children, of_list)
+	while ((c = LIST_FIRST(&relays.children))) {
+		LIST_REMOVE(c, of_list);
 		real()->close(c->door);
-	LIST_FOREACH(r, &relays.connections, of_list) {
-		relay_leave(r);
+		free(c->held);
+		free(c);
+	}
+	while ((r = LIST_FIRST(&relays.connections))) {
 		if (r->rs >= 0)
 			real()->close(r->rs);
-	}
-	LIST_FOREACH(r, &relays.listeners, of_list)
 		relay_leave(r);
-	LIST_INIT(&relays.children);
-	LIST_INIT(&relays.connections);
-	LIST_INIT(&relays.listeners);
+	}
+	while ((r = LIST_FIRST(&relays.listeners)))
+		relay_leave(r);
 	if (doors.wake >= 0)
 		real()->close(doors.wake);
 	doors.wake = -1;
