@@ -316,12 +316,13 @@ void mlx5_bfreg_put_alone(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg)
 static int dynamic_open(struct mlx5_context *ctx)
 {
 	struct mlx5_uar_page *page = page_new(ctx, MLX5_IB_UAPI_UAR_ALLOC_TYPE_NC);
+	int r = page ? 0 : -errno;
 
 	if (!page)
 		page = page_new(ctx, MLX5_IB_UAPI_UAR_ALLOC_TYPE_BF);
 	if (!page) {
-		int r = -errno;
-
+		/* A kernel without write combining has no pages of the second kind. */
+		r = errno == EOPNOTSUPP ? r : -errno;
 		verbs_err(&ctx->vctx.context, "no page of doorbells: %s", strerror(-r));
 		return r;
 	}
