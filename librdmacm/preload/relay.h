@@ -10,8 +10,8 @@
  * From the first claim of a connection on, the parent uses the Unix domain socket as well. The
  * kernel then orders what all of them read and write, as it does for a socket of TCP.
  *
- * A thread of the parent may be amid a call when its socket moves to the relay. Such a call fails
- * with EBADF, and FD_CALL() makes it once more.
+ * Another thread of the parent may be in the middle of a call when the socket moves to the relay.
+ * Such a call fails with EBADF, and FD_CALL() makes it again.
  *
  * Threads: one for all doors, one for each relay. They are marked: see preload.h.
  * Locks: relays.lock protects all that is declared here. The locks of RDMA sockets may be taken
@@ -48,7 +48,7 @@ struct relay {
 
 extern struct relays {
 	pthread_mutex_t lock;
-	pthread_cond_t ended; /* a connection has */
+	pthread_cond_t ended; /* signalled at the end of a connection */
 	LIST_HEAD(, child) children;
 	LIST_HEAD(, relay) connections, listeners;
 	pid_t process; /* the process with the threads that relay */

@@ -230,7 +230,7 @@ struct rs_socket {
 	unsigned int pollers; /* threads that sleep on the descriptor in rpoll() */
 	/* rs_move() waits until no thread sleeps on the old number; new sleeps have to wait */
 	bool moving;
-	bool moved; /* by rs_move() */
+	bool moved;	      /* by rs_move() */
 	unsigned int waiters; /* threads that wait for the sleeper: see waiter.c */
 	atomic_uint changed;
 };
