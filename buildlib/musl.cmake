@@ -2,7 +2,7 @@
 # A toolchain file: musl's C library in place of glibc's, by Debian's musl-gcc. That one sees no header outside musl's
 # folder, and Debian has no library built with musl: a folder gets links to the kernel's headers and to those of the
 # libraries this tree uses, and the linker the libraries themselves. Programs run: musl's loader takes glibc's name for
-# its own, and the few functions of glibc that libnl wants come from tests/musl.
+# its own, and the few functions of glibc that libnl wants come from tests/packages/musl.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_C_COMPILER musl-gcc)
 set(CMAKE_SYSTEM_PROCESSOR ${CMAKE_HOST_SYSTEM_PROCESSOR})
@@ -18,7 +18,7 @@ if(NOT CMAKE_IN_TRY_COMPILE AND NOT EXISTS ${CMAKE_BINARY_DIR}/headers)
   endforeach()
   set(CMAKE_C_FLAGS_INIT "-isystem ${headers}")
   execute_process(COMMAND musl-gcc -D_GNU_SOURCE -O2 -fPIC -shared -o ${CMAKE_BINARY_DIR}/glibc_names.so
-    ${CMAKE_CURRENT_LIST_DIR}/../tests/musl/glibc_names.c COMMAND_ERROR_IS_FATAL ANY)
+    ${CMAKE_CURRENT_LIST_DIR}/../tests/packages/musl/glibc_names.c COMMAND_ERROR_IS_FATAL ANY)
   set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,--no-as-needed ${CMAKE_BINARY_DIR}/glibc_names.so -Wl,--as-needed")
 endif()
 # What the libraries need themselves, such as glibc's versions of names, is not looked at.

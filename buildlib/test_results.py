@@ -86,7 +86,7 @@ def left_out_read(build):
     if os.path.exists(f"{build}/tests/left-out"):
         with open(f"{build}/tests/left-out") as file:
             reasons += [line.strip() for line in file]
-    for path in glob.glob(f"{build}/tests/vm/*.tap"):
+    for path in glob.glob(f"{build}/tests/hosts/vm/*.tap"):
         with open(path, errors="replace") as tap:
             reasons += [line.strip().partition(": ")[2] for line in tap if line.startswith("# left out ")]
     return reasons

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* A program may contain the shared library's objects, as this one does: a build tree beside it
- * is not used. (Beside a library: tests/tools/beside.) */
+ * is not used. (Beside a library: tests/programs/beside.) */
 #include <libgen.h>
 
 #include "tests/unit/unit.h"

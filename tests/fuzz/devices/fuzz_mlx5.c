@@ -5,7 +5,7 @@
 
 #include <poll.h>
 #include <infiniband/mlx5dv.h>
-#include "tests/devices/shim/shim.h"
+#include "tests/adapters/lab/shim/shim.h"
 
 enum {
 	ANSWER = 64,

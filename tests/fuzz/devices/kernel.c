@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Replaces libc.c, fault.c and trace.c of tests/devices's shim. The linker's --wrap leads the
+/* Replaces libc.c, fault.c and trace.c of tests/adapters/lab's shim. The linker's --wrap leads the
  * provider's calls of the kernel here, and the input changes the answers. A mapping has an
  * inaccessible page at either end. */
 #include "tests/fuzz/devices/session.h"
@@ -10,8 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 #include <rdma/rdma_user_ioctl.h>
-#include "tests/devices/shim/shim.h"
-#include "tests/devices/shim/trace.h"
+#include "tests/adapters/lab/shim/shim.h"
+#include "tests/adapters/lab/shim/trace.h"
 
 enum {
 	PAGE = 4096,

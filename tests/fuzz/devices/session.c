@@ -5,7 +5,7 @@
 
 #include <poll.h>
 #include <unistd.h>
-#include "tests/devices/shim/shim.h"
+#include "tests/adapters/lab/shim/shim.h"
 
 enum {
 	STEPS = 96,

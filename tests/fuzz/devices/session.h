@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A provider of adapters on a hostile kernel and device. tests/devices plays them in this
+/* A provider of adapters on a hostile kernel and device. tests/adapters/lab plays them in this
  * process. The input chooses the command that fails, the changed bytes of answers, and the
  * content of completions. Each fuzz_<provider>.c names its devices. */
 #ifndef FUZZ_SESSION_H
@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 #include "libibverbs/library.h"
-#include "tests/devices/device/device.h"
+#include "tests/adapters/lab/device/device.h"
 #include "tests/fuzz/input.h"
 
 #define MUST(condition)           \

@@ -1,0 +1,7 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# valgrind sees no use of memory that nobody has written in what the kernel has.
+
+memcheck=$SUITE/../../lib/memcheck
+"$memcheck" "$BUILD/tests/hosts/vm/kernel_writes" "$RT_DEVICE" || exit
+RT_CASE="private data of full length each way" "$memcheck" "$BUILD/tests/device/any/cm_connect"

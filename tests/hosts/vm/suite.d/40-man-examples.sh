@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The examples of the manual pages that are whole programs work on a real device.
+
+failed=0 count=0
+for example in "$BUILD"/tests/contract/man/examples/*; do
+    # A server and its client: 50-cm-programs.sh.
+    [[ $example == *-[0-9] ]] && continue
+    # Of the user-space device's own functions: run where there is one.
+    [[ $example == */uroce_* ]] && continue
+    count=$((count + 1))
+    "$example" >output 2>&1
+    rc=$?
+    [ $rc = 0 ] && continue
+    # XRC, which rxe has not: run on the user-space device.
+    [[ $example == */verbs && $rc = 77 ]] && continue
+    echo "${example##*/}: exit code $rc"
+    cat output
+    failed=1
+done
+[ "$count" -ge 10 ] || { echo "only $count examples were built"; failed=1; }
+exit $failed

@@ -1,0 +1,23 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# The oldest kernel, Linux 5.4, by a newer one that is made to refuse what came later: the same is seen, and programs run.
+
+preload=$BUILD/tests/hosts/vm/linux_5_4.so
+old()
+{
+    LD_PRELOAD=$preload "$@"
+}
+
+failed=0
+# It is in effect: the older way is taken.
+VERBS_LOG_LEVEL=4 old ibv_devinfo -v >devinfo.old 2>log || { cat log; failed=1; }
+grep -q "the kernel has no GID table query" log || { echo "the older way was not taken:"; cat log; failed=1; }
+ibv_devinfo -v >devinfo.new
+diff devinfo.old devinfo.new || failed=1
+"$BUILD/tests/hosts/vm/verdicts" "$RT_DEVICE" queries >queries.new
+old "$BUILD/tests/hosts/vm/verdicts" "$RT_DEVICE" queries >queries.old
+diff queries.old queries.new || failed=1
+for program in rc_send ud srq cq_ex abi_functions mistakes_object cm_connect; do
+    old timeout 120 "$BUILD/tests/device/any/$program" >output 2>&1 || { echo "$program: exit code $?"; cat output; failed=1; }
+done
+exit $failed

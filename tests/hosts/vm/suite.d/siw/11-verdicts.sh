@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
+# Nothing that the distribution's library and its plug-in accept on soft iWARP is refused by this tree's.
+
+if ! dpkg-query -W ibverbs-providers >/dev/null 2>&1; then
+    echo "the distribution's ibverbs-providers are not installed"
+    exit 77
+fi
+failed=0
+theirs=$(dirname "$(ldconfig -p | awk '/libibverbs.so.1/ { print $NF; exit }')")
+# Of transitions and work requests there are none without a connection.
+for part in queries objects create_qp; do
+    LD_LIBRARY_PATH=$theirs timeout 180 "$BUILD/tests/hosts/vm/verdicts" "$RT_DEVICE" $part >theirs ||
+        { echo "$part, theirs: exit code $?"; failed=1; }
+    timeout 180 "$BUILD/tests/hosts/vm/verdicts" "$RT_DEVICE" $part >ours || { echo "$part, ours: exit code $?"; failed=1; }
+    echo "$part:"
+    "$SUITE/compare-verdicts" same theirs ours "$SUITE/suite.d/siw/verdicts.differences" || failed=1
+done
+exit $failed

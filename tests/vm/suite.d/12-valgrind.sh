@@ -1,7 +1,0 @@
-#!/bin/bash
-# SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# valgrind sees no use of memory that nobody has written in what the kernel has.
-
-memcheck=$SUITE/../lib/memcheck
-"$memcheck" "$BUILD/tests/vm/kernel_writes" "$RT_DEVICE" || exit
-RT_CASE="private data of full length each way" "$memcheck" "$BUILD/tests/e2e/cm_connect"
