@@ -71,7 +71,7 @@ def results_read(path, preset, build):
         return [Result(preset, path, path, "failed", str(error))], []
     results = []
     for case in cases:
-        tap = f"{build}/tests/{case.test}.tap"
+        tap = f"{build}/tests/hosts/{case.test}.tap"
         items = items_read(tap, case) if os.path.exists(tap) else []
         # The test as a whole may fail though its items did not, e.g. by a kernel complaint.
         if not items or (case.outcome == "failed" and not any(item.outcome == "failed" for item in items)):

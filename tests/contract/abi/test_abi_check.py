@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CHECK = os.path.join(HERE, '..', '..', 'buildlib', 'abi_check.py')
+CHECK = os.path.join(HERE, '..', '..', '..', 'buildlib', 'abi_check.py')
 HEADERS = ['infiniband/verbs.h', 'infiniband/opcode.h', 'infiniband/sa.h', 'infiniband/tm_types.h']
 INCLUDE = ''
 

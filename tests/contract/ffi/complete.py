@@ -11,7 +11,7 @@ import re
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', '..', 'buildlib'))
+sys.path.insert(0, os.path.join(HERE, '..', '..', '..', 'buildlib'))
 import abi_check  # noqa: E402
 
 # Names that begin with an underscore are the headers' own, and these:

@@ -10,7 +10,7 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, '..', '..', 'buildlib'))
+sys.path.insert(0, os.path.join(HERE, '..', '..', '..', 'buildlib'))
 import abi_check  # noqa: E402
 
 # The library allocates these. They have members of the C library's types, and Python sees those in front of them.
