@@ -335,6 +335,8 @@ class Player:
             self.connection_settle(end, words)
         self.states.note(end, words, kernel)
         slot = words[2] if words[0] in ("accept", "dup", "dup2") else words[1] if len(words) > 1 else None
+        if words[0] == "connect" and words[2] == "-1":
+            return  # The kernel still names the port that the socket has no more.
         if words[0] in ("bind", "connect", "listen", "accept") and (not kernel.startswith("-1") or "EINPROGRESS" in kernel):
             for pair in (self.kernel, self.rdma):
                 answer = pair.ends[end].call(f"getsockname {slot}")
