@@ -86,7 +86,7 @@ class Player:
         first, _, rest = step.partition(" ")
         if first in ("both", "poke"):
             left, _, right = rest.partition(" / ")
-            if not self.left_out(left) and not self.left_out(right) and self.fits(left, right):
+            if self.fits(left, right) and not self.left_out(left) and not self.left_out(right) and self.settles(left):
                 self.both(left, right, first == "poke")
             else:
                 self.skipped += 1
@@ -140,6 +140,15 @@ class Player:
                 if socket.kind != "epoll" and name == end:
                     self.alone(f"{end} poll poll 0 {slot} IN+OUT+PRI+RDHUP")
                     break
+
+    def settles(self, left):
+        """A call that receives or waits ends by what has arrived before the call beside it, at both pairs."""
+        end, *words = left.split()
+        if words[0] == "accept":
+            return True
+        sockets = self.states.involved(end, words)
+        self.entries_settle(end, sockets)
+        return not any(socket.left for socket in sockets)
 
     def reset_settle(self, end, sockets):
         """The end of a connection over RDMA arrives a moment after that of the kernel."""
