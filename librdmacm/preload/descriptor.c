@@ -154,7 +154,7 @@ bool fd_is_nobodys(int rs)
 	return !is_needed(rs);
 }
 
-void fd_hand_over(int rs, int moved, int by, void (*name)(int fd, void *arg), void *arg)
+void fd_hand_over(int rs, int moved, int by, int kind, void (*name)(int fd, void *arg), void *arg)
 {
 	struct place *from = place_find(rs), *to = place_make(moved);
 	bool is_descriptor = false;
@@ -164,7 +164,7 @@ void fd_hand_over(int rs, int moved, int by, void (*name)(int fd, void *arg), vo
 
 		real()->dup3(by, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 		name(fd, arg);
-		fd_set_kind(fd, FD_RELAYED);
+		fd_set_kind(fd, kind);
 		is_descriptor |= fd == rs;
 	}
 	atomic_store(&from->count, 0);
@@ -579,6 +579,8 @@ static int ioctl_any(int fd, int rs, unsigned long request, void *arg)
 {
 	int r;
 
+	if (rs == FD_RELAYED_DATAGRAM && request == FIONREAD)
+		return datagram_bytes_waiting(fd, arg);
 	if (rs >= 0 && (request == FIONREAD || request == FIONBIO || request == SIOCOUTQ ||
 			request == SIOCATMARK))
 		return RS(rioctl(rs, request, arg));

@@ -202,35 +202,47 @@ static bool child_add(int door, const struct held *held, unsigned int count)
 	return true;
 }
 
+/*
+ * Bind a datagram socket that has no port, because its first send would not tell the processes the
+ * port. Return: whether this changed the name.
+ */
+static bool port_need(int rs, const struct relay_names *names)
+{
+	const struct sockaddr_in *own = (const void *)&names->own; /* in IPv6 at the same place */
+	const struct sockaddr_storage any = { .ss_family = names->own.ss_family };
+
+	return names->own_size && !own->sin_port &&
+	       RS(rbind(rs, (const struct sockaddr *)&any, names->own_size)) == 0;
+}
+
 /* Read the facts before the relay's lock is taken: a call of another thread may wait for a peer. */
 static void claimed_read(int rs, struct claimed *ret)
 {
 	int listens = 0, type = 0;
 	socklen_t size = sizeof(listens);
 
-	relay_names_get(rs, &ret->names);
 	ret->flags = RS(rfcntl(rs, F_GETFL));
 	RS(rgetsockopt(rs, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size));
 	RS(rgetsockopt(rs, SOL_SOCKET, SO_TYPE, &type, &size));
 	ret->listens = listens;
-	if (type != SOCK_STREAM) /* datagrams are not relayed */
-		ret->names.peer_size = 0;
+	ret->is_datagram = type == SOCK_DGRAM;
+	relay_names_get(rs, &ret->names);
+	if (ret->is_datagram && port_need(rs, &ret->names))
+		relay_names_get(rs, &ret->names);
 }
 
 /* Serve a claim, with the lock held. Return: the RDMA socket to close, or -1. */
 static int claim_serve(struct child *c, struct held *h, const struct claimed *claimed)
 {
-	struct door_answer answer = { .kind = FD_RELAYED, .names = claimed->names };
+	struct door_answer answer = { .kind = claimed_kind(claimed), .names = claimed->names };
 	int fd = -1, ended = -1;
 
 	if (h && h->rs < 0)
 		fd = ended = connection_ended();
 	else if (h && claimed->listens)
 		fd = listener_share(h->rs, claimed);
-	else if (h && claimed->names.peer_size)
-		fd = connection_share(h->rs, claimed);
-	if (claimed->listens)
-		answer.kind = FD_RELAYED_LISTENER;
+	else if (h && (claimed->names.peer_size || claimed->is_datagram))
+		fd = socket_share(h->rs, claimed);
 	if (fd < 0)
 		answer.kind = FD_NONE;
 	pass_send(c->door, &answer, sizeof(answer), fd);
@@ -486,6 +498,14 @@ void relay_start(void)
 
 /* ---- exit ---- */
 
+static void descriptors_close(int kind)
+{
+	for (int fd = -1; (fd = fd_next(fd + 1, kind)) >= 0;) {
+		fd_set_kind(fd, FD_NONE);
+		real()->close(fd);
+	}
+}
+
 /* Let go of the shared ends, as the end of the process would. With the lock held. */
 static void ends_close(void)
 {
@@ -496,10 +516,8 @@ static void ends_close(void)
 			real()->close(r->other);
 		r->other = -1;
 	}
-	for (int fd = -1; (fd = fd_next(fd + 1, FD_RELAYED)) >= 0;) {
-		fd_set_kind(fd, FD_NONE);
-		real()->close(fd);
-	}
+	descriptors_close(FD_RELAYED);
+	descriptors_close(FD_RELAYED_DATAGRAM);
 }
 
 /*

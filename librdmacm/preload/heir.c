@@ -104,6 +104,49 @@ int heir_name(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen)
 		    : name_copy(&names.own, names.own_size, addr, addrlen);
 }
 
+int heir_family(int fd, bool *ret_has_peer)
+{
+	struct named *n;
+	int family;
+
+	relay_lock();
+	n = *named_find(fd);
+	family = n ? n->names.own.ss_family : AF_UNSPEC;
+	if (ret_has_peer)
+		*ret_has_peer = n && n->names.peer_size;
+	relay_unlock();
+	return family;
+}
+
+static bool is_same_file(int fd, int other)
+{
+	struct stat a, b;
+
+	return fd == other || (real()->fstat(fd, &a) == 0 && real()->fstat(other, &b) == 0 &&
+			       a.st_dev == b.st_dev && a.st_ino == b.st_ino);
+}
+
+void heir_set_peer(int fd, const struct sockaddr *addr, socklen_t size)
+{
+	relay_lock();
+	for (struct named *n = named; n; n = n->next) {
+		if (!is_same_file(n->fd, fd))
+			continue;
+		memcpy(&n->names.peer, addr, min_of((size_t)size, sizeof(n->names.peer)));
+		n->names.peer_size = size;
+	}
+	relay_unlock();
+}
+
+void heir_rename(int relay, const struct relay_names *names)
+{
+	relay_lock();
+	for (struct named *n = named; n; n = n->next)
+		if (n->relay == relay)
+			n->names = *names;
+	relay_unlock();
+}
+
 /* ---- doors ---- */
 
 /*

@@ -17,6 +17,7 @@
  *   wait.c        poll(), select() and epoll
  *   syscall.c     close() by syscall()
  *   relay.c       connections that a child uses: parent and children share a Unix domain socket
+ *   datagram.c    datagram sockets that a child uses
  *   listener.c    listeners that children use
  *   door.c        the parent's service for children, which inherit RDMA sockets and cannot use them
  *   heir.c        the child's side of this service
@@ -210,6 +211,7 @@ enum {
 	/* Unix domain sockets that this or another process relays: see relay.c */
 	FD_RELAYED = -7,
 	FD_RELAYED_LISTENER = -8,
+	FD_RELAYED_DATAGRAM = -9,
 	/* This and lower values: an RDMA socket of a parent, not used here so far. */
 	FD_INHERITED = -16,
 };
@@ -233,10 +235,10 @@ bool fd_unhold(int rs);
 bool fd_is_held(int rs);    /* by a child */
 bool fd_is_nobodys(int rs); /* neither holders nor descriptors */
 /*
- * Make each descriptor of the RDMA socket, which has the number @moved now, a duplicate of @by and
- * FD_RELAYED. @name: called for each of them.
+ * Make each descriptor of the RDMA socket, which has the number @moved now, a duplicate of @by, of
+ * that kind. @name: called for each of them.
  */
-void fd_hand_over(int rs, int moved, int by, void (*name)(int fd, void *arg), void *arg);
+void fd_hand_over(int rs, int moved, int by, int kind, void (*name)(int fd, void *arg), void *arg);
 void fd_set_bound(int fd);
 bool fd_is_bound(int fd); /* by the program */
 void fd_set_spent(int rs);
@@ -287,6 +289,16 @@ bool relay_has_listener(int rs);
 int relay_option_set(int relay, int level, int name, const void *value, socklen_t size);
 int relay_option_get(int relay, int level, int name, void *value, socklen_t *size);
 
+/*
+ * datagram.c: calls for a FD_RELAYED_DATAGRAM descriptor. They do not fill in control messages, and
+ * ignore those of a send.
+ */
+ssize_t datagram_send(int fd, const struct msghdr *msg, int flags);
+ssize_t datagram_receive(int fd, struct msghdr *msg, int flags);
+int datagram_connect(int fd, const struct sockaddr *addr, socklen_t size);
+int datagram_shutdown(int fd, int how);
+int datagram_bytes_waiting(int fd, int *ret_bytes);
+
 /* heir.c; each FD_RELAYED descriptor has names */
 int heir_door_for_child(void); /* -1: no door */
 void heir_begin(int door);
@@ -294,6 +306,12 @@ void heir_closed(int rs);
 int heir_claim(int fd); /* Return: as fd_socket() */
 int heir_accept(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags);
 int heir_name(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen);
+/* Return the protocol family and, if not NULL, the name of the peer. */
+int heir_family(int fd, bool *ret_has_peer);
+/* Set the peer of all descriptors of this socket. @size 0: it has no peer. */
+void heir_set_peer(int fd, const struct sockaddr *addr, socklen_t size);
+/* Set the names of all descriptors whose relay has that number. */
+void heir_rename(int relay, const struct relay_names *names);
 /* Give @fd names, with the lock held. @relay: the number of the relay in this process, or 0. */
 void heir_add(int fd, int relay, const struct relay_names *names);
 int heir_relay(int fd);

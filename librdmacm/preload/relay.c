@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A connection that processes share. A thread moves data between the RDMA socket and a Unix domain
- * socket. The RDMA socket is closed when no process has the other end any more.
+ * A connection or a datagram socket that processes share. A thread moves data between the RDMA
+ * socket and a Unix domain socket. The RDMA socket is closed when no process has the other end any
+ * more.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -119,8 +120,9 @@ static void ends_pass(struct relay *r, struct ways *ways, bool *gone)
 }
 
 /* Return when no process has the other end, and all that they wrote is sent. */
-static void ways_run(struct relay *r, struct ways *ways)
+static void ways_run(struct relay *r)
 {
+	struct ways *ways = r->ways;
 	struct way *up = &ways->up;
 	bool gone = false;
 
@@ -143,7 +145,7 @@ static void relay_free(struct relay *r)
 	free(r);
 }
 
-static void *connection_run(void *arg)
+static void *relay_run(void *arg)
 {
 	struct relay *r = arg;
 	bool begins;
@@ -152,7 +154,7 @@ static void *connection_run(void *arg)
 	begins = r->rs >= 0;
 	relay_unlock();
 	if (begins)
-		ways_run(r, r->ways);
+		r->run(r);
 	relay_lock();
 	relay_remove(r);
 	if (r->other >= 0)
@@ -170,24 +172,28 @@ static void *connection_run(void *arg)
 }
 
 /* Start a relay, with the lock held. Its thread begins when the lock is released. */
-static struct relay *relay_new(int *ret_other)
+static struct relay *relay_new(bool is_datagram, int *ret_other)
 {
 	static int number;
 	struct relay *r = calloc(1, sizeof(*r));
-	struct ways *ways = calloc(1, sizeof(*ways));
+	struct ways *ways = is_datagram ? NULL : calloc(1, sizeof(*ways));
 	int ends[2];
 
-	if (!r || !ways || !relay_pair(SOCK_STREAM, ends)) {
+	if (!r || (!ways && !is_datagram) ||
+	    !relay_pair(is_datagram ? SOCK_SEQPACKET : SOCK_STREAM, ends)) {
 		free(ways);
 		free(r);
 		return NULL;
 	}
-	*r = (struct relay){
-		.rs = -1, .end = ends[0], .other = -1, .number = ++number, .ways = ways
-	};
+	*r = (struct relay){ .rs = -1,
+			     .end = ends[0],
+			     .other = -1,
+			     .number = ++number,
+			     .ways = ways,
+			     .run = is_datagram ? datagrams_run : ways_run };
 	LIST_INSERT_HEAD(&relays.connections, r, of_list);
 	relays.process = getpid();
-	if (relay_thread(connection_run, r) < 0) {
+	if (relay_thread(relay_run, r) < 0) {
 		relay_remove(r);
 		real()->close(ends[1]);
 		relay_free(r);
@@ -199,7 +205,7 @@ static struct relay *relay_new(int *ret_other)
 
 struct relay *connection_relay(int rs, int *ret_end)
 {
-	struct relay *r = relay_new(ret_end);
+	struct relay *r = relay_new(false, ret_end);
 
 	if (r)
 		r->rs = rs;
@@ -230,7 +236,7 @@ int connection_ended(void)
 	return ends[1];
 }
 
-int connection_share(int rs, const struct claimed *claimed)
+int socket_share(int rs, const struct claimed *claimed)
 {
 	struct named_relay of = { .names = &claimed->names };
 	struct relay *r = relay_of_connection(rs);
@@ -239,7 +245,7 @@ int connection_share(int rs, const struct claimed *claimed)
 
 	if (r)
 		return r->other;
-	r = relay_new(&other);
+	r = relay_new(claimed->is_datagram, &other);
 	if (!r)
 		return -1;
 	entries = socket_entries_take(rs);
@@ -254,7 +260,7 @@ int connection_share(int rs, const struct claimed *claimed)
 	of.number = r->number;
 	r->rs = moved;
 	r->other = other;
-	fd_hand_over(rs, moved, other, name_give, &of);
+	fd_hand_over(rs, moved, other, claimed_kind(claimed), name_give, &of);
 	relay_renumber(rs, moved);
 	socket_entries_give(&entries);
 	return other;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Private to relay.c, listener.c and door.c, in the process that has the RDMA sockets.
+ * Private to relay.c, listener.c, datagram.c and door.c, in the process that has the RDMA sockets.
  *
  * A child inherits the numbers of RDMA sockets, but cannot use the RDMA of its parent. Each child
  * has a door, a Unix domain socket to its parent. Through it the child claims an RDMA socket when
  * it first uses it, and gets a Unix domain socket instead, which a thread of the parent relays. All
  * children share this one socket, and the programs that they start can have it, too.
  *
- * From the first claim of a connection on, the parent uses the Unix domain socket as well. The
- * kernel then orders what all of them read and write, as it does for a socket of TCP.
+ * From the first claim of a connection or of a datagram socket on, the parent uses the Unix domain
+ * socket as well. The kernel then orders what all of them read and write, as it does for a socket
+ * of TCP.
  *
  * Another thread of the parent may be in the middle of a call when the socket moves to the relay.
  * Such a call fails with EBADF, and FD_CALL() makes it again.
@@ -44,6 +45,8 @@ struct relay {
 	int other; /* the end that is shared, as long as a child may claim it; -1: none may */
 	int number;
 	struct ways *ways; /* of a connection */
+	/* Relay until no process has the other end, and all that they sent is passed on. */
+	void (*run)(struct relay *r);
 };
 
 extern struct relays {
@@ -57,9 +60,18 @@ extern struct relays {
 /* Facts of an RDMA socket that a child claims. */
 struct claimed {
 	bool listens;
+	bool is_datagram;
 	int flags; /* of F_GETFL */
 	struct relay_names names;
 };
+
+/* Return the kind that the descriptors of a claimed socket get. */
+static inline int claimed_kind(const struct claimed *claimed)
+{
+	return claimed->listens	      ? FD_RELAYED_LISTENER
+	       : claimed->is_datagram ? FD_RELAYED_DATAGRAM
+				      : FD_RELAYED;
+}
 
 /* door.c */
 int relay_thread(void *(*function)(void *), void *arg);
@@ -80,16 +92,20 @@ bool child_has(const struct child *c, int rs);
 void children_forget(int rs);
 
 /*
- * relay.c: relay a connection, which leaves its number to the Unix domain socket. Return: the end
- * that is shared, which the caller does not close, or -1. With the lock held.
+ * relay.c: relay a connection or datagrams. The RDMA socket leaves its number to the Unix domain
+ * socket. Return: the end that is shared, which the caller does not close, or -1. With the lock
+ * held.
  */
-int connection_share(int rs, const struct claimed *claimed);
+int socket_share(int rs, const struct claimed *claimed);
 /* Return the end of a connection that has ended, which the caller closes, or -1. */
 int connection_ended(void);
 /* Relay an accepted connection for the process that gets *ret_end. Return: the relay, or NULL. */
 struct relay *connection_relay(int rs, int *ret_end);
 
-/* listener.c: as connection_share() */
+/* listener.c: as socket_share() */
 int listener_share(int rs, const struct claimed *claimed);
+
+/* datagram.c */
+void datagrams_run(struct relay *r);
 
 #endif

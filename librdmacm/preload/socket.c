@@ -136,8 +136,7 @@ EXPORT int socket(int domain, int type, int protocol)
 			 type_of(type) == SOCK_STREAM ? "TCP" : "UDP");
 		return real()->socket(domain, type, protocol);
 	}
-	if (type_of(type) == SOCK_STREAM)
-		relay_start();
+	relay_start();
 	fd_set_socket(rs, rs);
 	socket_sizes_set(rs);
 	return rs;
@@ -359,9 +358,21 @@ static bool is_to_none(const struct sockaddr *addr, socklen_t addrlen)
 	return addr && addrlen >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC;
 }
 
+/* Connect a socket that processes share. Streams among them are connected. */
+static int relayed_connect(int fd, int rs, const struct sockaddr *addr, socklen_t addrlen)
+{
+	if (rs == FD_RELAYED_DATAGRAM)
+		return datagram_connect(fd, addr, addrlen);
+	if (rs == FD_RELAYED && !is_to_none(addr, addrlen)) {
+		errno = EISCONN;
+		return -1;
+	}
+	return real()->connect(fd, addr, addrlen);
+}
+
 EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
 {
-	int rs = fd_socket(fd), r;
+	int rs = fd_know(fd), r;
 
 	if (rs == FD_LATER)
 		return fork_connect(fd, addr, addrlen);
@@ -369,6 +380,8 @@ EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
 		return socket_disconnect(fd);
 	if (rs >= 0)
 		rs = socket_renew(fd);
+	if (fd_is_relayed(rs))
+		return relayed_connect(fd, rs, addr, addrlen);
 	if (rs < 0)
 		return real()->connect(fd, addr, addrlen);
 	r = by_rdma(rs, addr, addrlen);
@@ -390,7 +403,9 @@ static int socket_shutdown(int rs, int how)
 
 EXPORT int shutdown(int fd, int how)
 {
-	return FD_CALL(fd, rs, socket_shutdown(rs, how), real()->shutdown(fd, how));
+	return FD_CALL(fd, rs, socket_shutdown(rs, how),
+		       rs == FD_RELAYED_DATAGRAM ? datagram_shutdown(fd, how)
+						 : real()->shutdown(fd, how));
 }
 
 static int name_get(int fd, int rs, bool peer, struct sockaddr *addr, socklen_t *addrlen)
@@ -429,10 +444,40 @@ EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return FD_ASK(fd, rs, option_set(fd, rs, level, name, value, size));
 }
 
+/* Return whether the Unix domain socket has another value of the option, and the value. */
+static bool relayed_property(int fd, int rs, int level, int name, int *ret_value)
+{
+	if (level != SOL_SOCKET)
+		return false;
+	switch (name) {
+	case SO_TYPE:
+		*ret_value = rs == FD_RELAYED_DATAGRAM ? SOCK_DGRAM : SOCK_STREAM;
+		return true;
+	case SO_PROTOCOL:
+		*ret_value = rs == FD_RELAYED_DATAGRAM ? IPPROTO_UDP : IPPROTO_TCP;
+		return true;
+	case SO_DOMAIN:
+		*ret_value = heir_family(fd, NULL);
+		return true;
+	case SO_ACCEPTCONN:
+		*ret_value = rs == FD_RELAYED_LISTENER;
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int option_get(int fd, int rs, int level, int name, void *value, socklen_t *size)
 {
+	int property;
+
 	if (rs >= 0)
 		return RS(rgetsockopt(rs, level, name, value, size));
+	if (fd_is_relayed(rs) && relayed_property(fd, rs, level, name, &property) &&
+	    real()->getsockopt(fd, level, name, value, size) == 0) {
+		memcpy(value, &property, min_of((size_t)*size, sizeof(property)));
+		return 0;
+	}
 	if (fd_is_relayed(rs) && level != SOL_SOCKET)
 		return relay_option_get(heir_relay(fd), level, name, value, size);
 	return real()->getsockopt(fd, level, name, value, size);

@@ -17,20 +17,60 @@ ssize_t send_settle(int rs, ssize_t n, int flags)
 	return n;
 }
 
+/* ---- datagram sockets that processes share ---- */
+
+static ssize_t datagram_take(int fd, const struct iovec *iov, int count, int flags,
+			     struct sockaddr *addr, socklen_t *addrlen)
+{
+	struct msghdr msg = { .msg_name = addrlen ? addr : NULL,
+			      .msg_namelen = addrlen ? *addrlen : 0,
+			      .msg_iov = (struct iovec *)iov,
+			      .msg_iovlen = count };
+	ssize_t n = datagram_receive(fd, &msg, flags);
+
+	if (n >= 0 && addr && addrlen)
+		*addrlen = msg.msg_namelen;
+	return n;
+}
+
+static ssize_t datagram_give(int fd, const struct iovec *iov, int count, int flags,
+			     const struct sockaddr *addr, socklen_t addrlen)
+{
+	const struct msghdr msg = { .msg_name = (void *)addr,
+				    .msg_namelen = addrlen,
+				    .msg_iov = (struct iovec *)iov,
+				    .msg_iovlen = count };
+
+	return datagram_send(fd, &msg, flags);
+}
+
+/* A buffer as a list of one */
+#define ONE(buf, size) (&(const struct iovec){ (void *)(buf), size }), 1
+
+/* Make a call for a descriptor that is no RDMA socket. */
+#define OTHERS(rs, datagrams, kernels) ((rs) == FD_RELAYED_DATAGRAM ? (datagrams) : (kernels))
+
+/* ---- receiving ---- */
+
 EXPORT ssize_t read(int fd, void *buf, size_t size)
 {
-	return FD_CALL(fd, rs, RS_SLEEPY(rread(rs, buf, size)), real()->read(fd, buf, size));
+	return FD_CALL(fd, rs, RS_SLEEPY(rread(rs, buf, size)),
+		       OTHERS(rs, datagram_take(fd, ONE(buf, size), 0, NULL, NULL),
+			      real()->read(fd, buf, size)));
 }
 
 EXPORT ssize_t readv(int fd, const struct iovec *iov, int count)
 {
-	return FD_CALL(fd, rs, RS_SLEEPY(rreadv(rs, iov, count)), real()->readv(fd, iov, count));
+	return FD_CALL(fd, rs, RS_SLEEPY(rreadv(rs, iov, count)),
+		       OTHERS(rs, datagram_take(fd, iov, count, 0, NULL, NULL),
+			      real()->readv(fd, iov, count)));
 }
 
 EXPORT ssize_t recv(int fd, void *buf, size_t size, int flags)
 {
 	return FD_CALL(fd, rs, RS_SLEEPY(rrecv(rs, buf, size, flags)),
-		       real()->recv(fd, buf, size, flags));
+		       OTHERS(rs, datagram_take(fd, ONE(buf, size), flags, NULL, NULL),
+			      real()->recv(fd, buf, size, flags)));
 }
 
 /* As with TCP, a stream has no address. rrecvfrom() names the peer. */
@@ -54,36 +94,43 @@ EXPORT ssize_t recvfrom(int fd, void *buf, size_t size, int flags, struct sockad
 			socklen_t *addrlen)
 {
 	return FD_CALL(fd, rs, receive_from(rs, buf, size, flags, addr, addrlen),
-		       real()->recvfrom(fd, buf, size, flags, addr, addrlen));
+		       OTHERS(rs, datagram_take(fd, ONE(buf, size), flags, addr, addrlen),
+			      real()->recvfrom(fd, buf, size, flags, addr, addrlen)));
 }
 
 EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 {
-	return FD_CALL(fd, rs, RS_SLEEPY(rrecvmsg(rs, msg, flags)),
-		       real()->recvmsg(fd, msg, flags));
+	return FD_CALL(
+		fd, rs, RS_SLEEPY(rrecvmsg(rs, msg, flags)),
+		OTHERS(rs, datagram_receive(fd, msg, flags), real()->recvmsg(fd, msg, flags)));
 }
 
+/* ---- sending ---- */
+
 /* As FD_CALL(). The kernel sends if the socket is a UDP socket now. */
-#define FD_SEND(fd, rs, flags, ours, others)                                           \
-	({                                                                             \
-		ssize_t sent_ = FD_CALL(fd, rs, send_settle(rs, ours, flags), others); \
-		sent_ < 0 && socket_is_udp_now(fd) ? (others) : sent_;                 \
+#define FD_SEND(fd, rs, flags, ours, datagrams, kernels)                      \
+	({                                                                    \
+		ssize_t sent_ = FD_CALL(fd, rs, send_settle(rs, ours, flags), \
+					OTHERS(rs, datagrams, kernels));      \
+		sent_ < 0 && socket_is_udp_now(fd) ? (kernels) : sent_;       \
 	})
 
 EXPORT ssize_t write(int fd, const void *buf, size_t size)
 {
-	return FD_SEND(fd, rs, 0, RS_SLEEPY(rwrite(rs, buf, size)), real()->write(fd, buf, size));
+	return FD_SEND(fd, rs, 0, RS_SLEEPY(rwrite(rs, buf, size)),
+		       datagram_give(fd, ONE(buf, size), 0, NULL, 0), real()->write(fd, buf, size));
 }
 
 EXPORT ssize_t writev(int fd, const struct iovec *iov, int count)
 {
 	return FD_SEND(fd, rs, 0, RS_SLEEPY(rwritev(rs, iov, count)),
-		       real()->writev(fd, iov, count));
+		       datagram_give(fd, iov, count, 0, NULL, 0), real()->writev(fd, iov, count));
 }
 
 EXPORT ssize_t send(int fd, const void *buf, size_t size, int flags)
 {
 	return FD_SEND(fd, rs, flags, RS_SLEEPY(rsend(rs, buf, size, flags)),
+		       datagram_give(fd, ONE(buf, size), flags, NULL, 0),
 		       real()->send(fd, buf, size, flags));
 }
 
@@ -91,13 +138,15 @@ EXPORT ssize_t sendto(int fd, const void *buf, size_t size, int flags, const str
 		      socklen_t addrlen)
 {
 	return FD_SEND(fd, rs, flags, RS_SLEEPY(rsendto(rs, buf, size, flags, addr, addrlen)),
+		       datagram_give(fd, ONE(buf, size), flags, addr, addrlen),
 		       real()->sendto(fd, buf, size, flags, addr, addrlen));
 }
 
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	ssize_t n = FD_CALL(fd, rs, send_settle(rs, RS_SLEEPY(rsendmsg(rs, msg, flags)), flags),
-			    real()->sendmsg(fd, msg, flags));
+	ssize_t n =
+		FD_CALL(fd, rs, send_settle(rs, RS_SLEEPY(rsendmsg(rs, msg, flags)), flags),
+			OTHERS(rs, datagram_send(fd, msg, flags), real()->sendmsg(fd, msg, flags)));
 
 	/* The kernel refuses control messages for reasons of its own. */
 	return n < 0 && !msg->msg_controllen && socket_is_udp_now(fd)
@@ -107,11 +156,16 @@ EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 
 /* ---- many messages: the next call reports an error behind the first message ---- */
 
+static bool is_kernels(int kind)
+{
+	return kind < 0 && kind != FD_RELAYED_DATAGRAM;
+}
+
 EXPORT int sendmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags)
 {
 	unsigned int done = 0;
 
-	if (fd_use(fd) < 0)
+	if (is_kernels(fd_use(fd)))
 		return real()->sendmmsg(fd, msgs, count, flags);
 	while (done < count) {
 		ssize_t n = sendmsg(fd, &msgs[done].msg_hdr, flags);
@@ -138,7 +192,7 @@ EXPORT int recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags,
 	int64_t end = timeout ? now_ns() + timeout->tv_sec * 1000000000ll + timeout->tv_nsec : 0;
 	unsigned int done = 0;
 
-	if (fd_use(fd) < 0)
+	if (is_kernels(fd_use(fd)))
 		return real()->recvmmsg(fd, msgs, count, flags, timeout);
 	while (done < count) {
 		ssize_t n = recvmsg(fd, &msgs[done].msg_hdr, flags & ~MSG_WAITFORONE);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "librdmacm/rsocket/datagram.h"
+#include "librdmacm/rsocket/private.h"
 
 #define ACK_BATCH 64
 #define GLANCES	  64 /* one of so many glances also checks the descriptor */
@@ -81,7 +82,7 @@ static bool is_queue_empty(const struct rs_socket *s)
 
 static bool can_receive(struct rs_socket *s)
 {
-	return !is_queue_empty(s) || s->no_recv || s->error;
+	return !is_queue_empty(s) || s->no_recv || s->error || s->moved;
 }
 
 /* Return whether a send to any destination is possible. */
@@ -185,6 +186,8 @@ static ssize_t message_take(struct rs_socket *s, const struct iovec *iov, int co
 	struct ds_message *m = TAILQ_FIRST(&s->ds->waiting);
 	size_t copied;
 
+	if (s->moved && !(flags & RS_MSG_MOVED))
+		return -EBADF;
 	if (s->error)
 		return error_take(s);
 	/* Datagrams arrive after SHUT_RD as well, and no wait has read them. */

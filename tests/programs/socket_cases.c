@@ -17,7 +17,7 @@ bool case_failed;
 
 static const struct case_row *const lists[] = {
 	answer_cases,	attack_cases,  call_cases,    datagram_cases, end_cases,
-	fallback_cases, handler_cases, inherit_cases, share_cases,
+	fallback_cases, handler_cases, inherit_cases, share_cases,    share_datagram_cases,
 };
 
 bool is_over_rdma(void)

@@ -42,7 +42,8 @@ struct case_row {
 
 /* Each file has a list; the last row is empty. */
 extern const struct case_row answer_cases[], attack_cases[], call_cases[], datagram_cases[],
-	end_cases[], fallback_cases[], handler_cases[], inherit_cases[], share_cases[];
+	end_cases[], fallback_cases[], handler_cases[], inherit_cases[], share_cases[],
+	share_datagram_cases[];
 
 bool is_over_rdma(void); /* librspreload is loaded */
 struct sockaddr_in loopback(int port);
