@@ -189,7 +189,8 @@ struct device {
 
 extern const struct device device_mlx5, device_mlx5_dynamic, device_mlx5_full, device_mlx4,
 	device_mlx4_ib, device_efa, device_vmw_pvrdma, device_mana, device_erdma, device_erdma_roce,
-	device_bnxt_re, device_irdma, device_irdma_iwarp, device_irdma_x722, device_irdma_gen3;
+	device_bnxt_re, device_irdma, device_irdma_iwarp, device_irdma_x722, device_irdma_gen3,
+	device_hns, device_hns_full, device_hns_hip08;
 
 /* The device that is played, or NULL. */
 extern const struct device *device;

@@ -116,6 +116,7 @@ static struct ib_uverbs_query_device_resp device_response(const struct ibv_devic
 		.page_size_cap = a->page_size_cap,
 		.vendor_id = a->vendor_id,
 		.vendor_part_id = a->vendor_part_id,
+		.hw_ver = a->hw_ver,
 		.max_qp = a->max_qp,
 		.max_qp_wr = a->max_qp_wr,
 		.device_cap_flags = a->device_cap_flags,

@@ -4,7 +4,8 @@
  * environment:
  *
  * - DEVICES_DEVICE: mlx5, mlx5-dynamic, mlx5-full, mlx4, mlx4-ib, efa, vmw_pvrdma, mana,
- *   erdma, erdma-roce, bnxt_re, irdma, irdma-iwarp, irdma-x722 or irdma-gen3. Without it the shim
+ *   erdma, erdma-roce, bnxt_re, irdma, irdma-iwarp, irdma-x722, irdma-gen3,
+ *   hns, hns-full or hns-hip08. Without it the shim
  *   does nothing.
  *
  * - DEVICES_SYSFS: folder in which each process gets a tree that announces the device.

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * RC on a device whose requests have room for two segments. Longer lists and longer inline data go
+ * into a ring of segments beside the queue. The scenario posts each opcode with lists of each
+ * length, some with entries of no bytes, and each length of inline data around the limits. Both
+ * rings go round, and the queue becomes full. The device completes with each cause of a failure.
+ * Completions are unread when a queue pair is reset and used again, and when it is destroyed.
+ */
+#include "tests/devices/scenario/script.h"
+
+#include <arpa/inet.h>
+
+enum {
+	SGES = 6,
+	RING = 64,
+	LAPS = 150,
+};
+
+static const enum ibv_wr_opcode lists[] = {
+	IBV_WR_SEND,	   IBV_WR_SEND_WITH_IMM,       IBV_WR_RDMA_READ,
+	IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND_WITH_INV,
+};
+
+static const struct ibv_qp_cap large = { RING, 16, SGES, 3, 128 }, small = { 1, 1, 1, 1, 0 };
+
+static struct ibv_send_wr request(const struct script *s, enum ibv_wr_opcode opcode,
+				  struct ibv_sge *sge, int sges, unsigned flags)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = 0x2000 + s->sends,
+		.opcode = opcode,
+		.send_flags = flags,
+		.sg_list = sge,
+		.num_sge = sges,
+		.wr.rdma = { 0x100000000 + SCRIPT_REMOTE, SCRIPT_RKEY },
+	};
+
+	if (opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		wr.imm_data = htonl(0x01020304);
+	if (opcode == IBV_WR_SEND_WITH_INV)
+		wr.invalidate_rkey = SCRIPT_RKEY;
+	return wr;
+}
+
+static void post(struct script *s, struct ibv_send_wr *wr)
+{
+	if (!script_send(s, wr) && wr->send_flags & IBV_SEND_SIGNALED)
+		script_complete(s, false, s->sends - 1, wr->opcode,
+				(struct ibv_wc){ .byte_len = 8 });
+}
+
+/* Post a send of @length bytes without its completion. */
+static void send_one(struct script *s, uint32_t length, unsigned flags)
+{
+	struct ibv_sge sge = script_sge(s, 5, length);
+	struct ibv_send_wr wr = request(s, IBV_WR_SEND, &sge, 1, flags);
+
+	script_send(s, &wr);
+}
+
+/* @empty: the entry of no bytes; negative: none */
+static void list(struct script *s, enum ibv_wr_opcode opcode, int count, int empty)
+{
+	struct ibv_sge sge[SGES + 1] = { 0 };
+	struct ibv_send_wr wr = request(s, opcode, sge, count, IBV_SEND_SIGNALED);
+
+	for (int n = 0; n < count; n++)
+		sge[n] = script_sge(s, 0x40 * n, n == empty ? 0 : 0x20 + n);
+	post(s, &wr);
+}
+
+static void every_list(struct script *s)
+{
+	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
+		for (int count = 0; count <= SGES + 1; count++)
+			list(s, lists[i], count, -1);
+	for (int empty = 0; empty < 4; empty++)
+		list(s, IBV_WR_RDMA_WRITE, 4, empty);
+}
+
+static void every_inline(struct script *s)
+{
+	static const uint32_t lengths[] = { 0, 1, 16, 31, 32, 33, 48, 64, 65, 100, 127, 128, 129 };
+	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE,
+						      IBV_WR_RDMA_READ };
+
+	for (size_t i = 0; i < 3 * sizeof(lengths) / sizeof(lengths[0]); i++) {
+		uint32_t length = lengths[i / 3], first = length / 3;
+		struct ibv_sge sge[2] = { script_sge(s, 3, i % 2 ? first : length),
+					  script_sge(s, 0x200, length - first) };
+		struct ibv_send_wr wr = request(s, opcodes[i % 3], sge, 1 + i % 2,
+						IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+
+		post(s, &wr);
+	}
+}
+
+static void every_flag(struct script *s)
+{
+	for (unsigned flags = 0; flags < 16; flags++) {
+		struct ibv_sge sge = script_sge(s, 5, 24);
+		struct ibv_send_wr wr = request(s, IBV_WR_SEND, &sge, 1, flags);
+
+		post(s, &wr);
+	}
+}
+
+static void atomics(struct script *s)
+{
+	for (int i = 0; i < 4; i++) {
+		struct ibv_sge sge = script_sge(s, 0x80, 8);
+		struct ibv_send_wr wr =
+			request(s, i % 2 ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP,
+				&sge, 1, IBV_SEND_SIGNALED | (i / 2 ? IBV_SEND_FENCE : 0));
+
+		wr.wr.atomic.remote_addr = 0x200000000 + SCRIPT_REMOTE;
+		wr.wr.atomic.rkey = SCRIPT_RKEY;
+		wr.wr.atomic.compare_add = 0x1122334455667788;
+		wr.wr.atomic.swap = 0x99aabbccddeeff00;
+		post(s, &wr);
+	}
+}
+
+/* Lists with one doorbell, one of them with an opcode in the middle that no device executes. */
+static void several(struct script *s)
+{
+	struct ibv_sge sge = script_sge(s, 0, 64);
+	struct ibv_send_wr wr[3];
+
+	for (int bad = 0; bad < 2; bad++) {
+		for (int i = 0; i < 3; i++) {
+			wr[i] = request(s, IBV_WR_SEND, &sge, 1, i == 1 ? 0 : IBV_SEND_SIGNALED);
+			wr[i].next = i < 2 ? &wr[i + 1] : NULL;
+		}
+		if (bad)
+			wr[1].opcode = IBV_WR_TSO;
+		script_send(s, wr);
+		script_complete(s, false, s->sends - 1, IBV_WR_SEND, (struct ibv_wc){});
+	}
+}
+
+/* Let both rings go round. Each eighth request completes those before it. */
+static void laps(struct script *s)
+{
+	for (int i = 0; i < LAPS; i++) {
+		struct ibv_sge sge[5];
+		struct ibv_send_wr wr =
+			request(s, IBV_WR_SEND, sge, 5, i % 8 == 7 ? IBV_SEND_SIGNALED : 0);
+
+		for (int n = 0; n < 5; n++)
+			sge[n] = script_sge(s, 0x40 * n, 16);
+		post(s, &wr);
+	}
+}
+
+static void full(struct script *s)
+{
+	for (int i = 0; i <= RING; i++)
+		send_one(s, 16, i == RING - 2 ? IBV_SEND_SIGNALED : 0);
+	script_complete(s, false, s->sends - 1, IBV_WR_SEND, (struct ibv_wc){});
+	send_one(s, 16, IBV_SEND_SIGNALED);
+	script_complete(s, false, s->sends - 1, IBV_WR_SEND, (struct ibv_wc){});
+}
+
+static void receives(struct script *s)
+{
+	uint32_t posted = 0;
+
+	for (int round = 0; round < 12; round++) {
+		for (; posted < 8u * (round + 1); posted++)
+			script_recv(s, posted % 4, 128);
+		for (uint32_t i = posted - 8; i < posted; i++)
+			script_complete(
+				s, true, i, 0,
+				(struct ibv_wc){ .opcode = i % 3 == 2 ? IBV_WC_RECV_RDMA_WITH_IMM
+								      : IBV_WC_RECV,
+						 .byte_len = 24 + i,
+						 .wc_flags = i % 3 ? IBV_WC_WITH_IMM : 0,
+						 .imm_data = htonl(0xdeadbeef) });
+	}
+	script_recv(s, 5, 128);
+	while (!script_recv(s, 1, 64))
+		;
+}
+
+static void make(struct script *s, const struct ibv_qp_cap *cap)
+{
+	script_qp(s, IBV_QPT_RC, cap);
+	for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++)
+		script_modify(s, state);
+}
+
+/* Each cause, in front of a request that is flushed. */
+static void causes(struct script *s)
+{
+	for (int status = IBV_WC_LOC_LEN_ERR; status <= IBV_WC_GENERAL_ERR; status++) {
+		make(s, &small);
+		for (int i = 0; i < 2; i++) {
+			send_one(s, 64, IBV_SEND_SIGNALED);
+			script_recv(s, 1, 64);
+		}
+		script_complete(s, false, 0, IBV_WR_SEND,
+				(struct ibv_wc){ .status = status, .vendor_err = 0x1f });
+		script_complete(s, false, 1, IBV_WR_SEND,
+				(struct ibv_wc){ .status = IBV_WC_WR_FLUSH_ERR });
+		script_complete(s, true, 0, 0, (struct ibv_wc){ .status = status });
+		script_qp_close(s);
+	}
+}
+
+static void arming(struct script *s)
+{
+	for (int i = 0; i < 4; i++) {
+		step("arm for %s", i % 2 ? "solicited ones" : "all");
+		must(!ibv_req_notify_cq(s->send_cq, i % 2), "arm");
+		send_one(s, 64, IBV_SEND_SIGNALED);
+		script_complete(s, false, s->sends - 1, IBV_WR_SEND, (struct ibv_wc){});
+	}
+}
+
+/* Completions that no program has polled. */
+static void unread(struct script *s)
+{
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct lab_completion completion = {
+			.cq = s->send_cq->handle,
+			.qp = s->qp->handle,
+			.index = s->sends,
+		};
+
+		send_one(s, 64, IBV_SEND_SIGNALED);
+		must(lab_complete && !lab_complete(&completion), "complete");
+	}
+}
+
+/* Use a queue pair again after a reset, in front of which a completion was not read. */
+static void again(struct script *s)
+{
+	make(s, &small);
+	script_recv(s, 1, 64);
+	unread(s);
+	script_modify(s, IBV_QPS_RESET);
+	script_poll(s->send_cq);
+	s->sends = s->receives = 0;
+	for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++)
+		script_modify(s, state);
+	script_recv(s, 1, 64);
+	send_one(s, 64, IBV_SEND_SIGNALED);
+	script_complete(s, false, 0, IBV_WR_SEND, (struct ibv_wc){});
+	unread(s);
+	script_qp_close(s);
+	script_poll(s->send_cq);
+}
+
+int main(void)
+{
+	struct script s = { 0 };
+
+	script_open(&s);
+	make(&s, &large);
+	every_list(&s);
+	every_inline(&s);
+	every_flag(&s);
+	atomics(&s);
+	several(&s);
+	laps(&s);
+	arming(&s);
+	receives(&s);
+	script_qp_close(&s);
+	make(&s, &large);
+	full(&s);
+	script_qp_close(&s);
+	causes(&s);
+	again(&s);
+	script_close(&s);
+	return 0;
+}
