@@ -46,7 +46,7 @@ struct ionic_ctx_resp {
 	__u8 expdb_mask;   /* IONIC_EXPDB_64 ... */
 	__u8 expdb_qtypes; /* IONIC_EXPDB_SQ, IONIC_EXPDB_RQ */
 	__u8 rsvd2[3];
-	__aligned_u64 phc_offset; /* mmap offset of a struct ionic_phc_state, 0: none */
+	__aligned_u64 phc_offset; /* mmap offset of a struct ionic_clock_info, 0: none */
 };
 
 /* A queue in user memory. */
@@ -112,16 +112,18 @@ struct ionic_srq_resp {
 	__aligned_u64 rq_cmb_offset;
 };
 
-/* Page shared with the kernel: converts device time to wall clock. */
-struct ionic_phc_state {
-	__u32 seq;
-	__u32 rsvd;
-	__aligned_u64 mask;
-	__aligned_u64 tick;
+/* Page shared with the kernel: converts device time to wall clock. The layout is the same for all
+ * drivers with such a page. */
+struct ionic_clock_info {
+	__u32 sign; /* odd while the kernel writes */
+	__u32 resv;
 	__aligned_u64 nsec;
+	__aligned_u64 cycles;
 	__aligned_u64 frac;
 	__u32 mult;
 	__u32 shift;
+	__aligned_u64 mask;
+	__aligned_u64 overflow_period;
 };
 
 #endif /* IONIC_ABI_H */

@@ -187,10 +187,22 @@ struct device {
 	uint8_t (*traced_note)(enum ibv_wr_opcode opcode);
 };
 
-extern const struct device device_mlx5, device_mlx5_dynamic, device_mlx5_full, device_mlx4,
-	device_mlx4_ib, device_efa, device_vmw_pvrdma, device_mana, device_erdma, device_erdma_roce,
-	device_bnxt_re, device_irdma, device_irdma_iwarp, device_irdma_x722, device_irdma_gen3,
-	device_hns, device_hns_full, device_hns_hip08;
+/* Every device: a new one is named here and in documentation/devices.md. */
+#define ALL_DEVICES(X)                                                                             \
+	X(mlx5) X(mlx5_dynamic) X(mlx5_full)                                                       \
+	X(mlx4) X(mlx4_ib)                                                                         \
+	X(efa)                                                                                     \
+	X(vmw_pvrdma)                                                                              \
+	X(mana)                                                                                    \
+	X(erdma) X(erdma_roce)                                                                     \
+	X(bnxt_re)                                                                                 \
+	X(irdma) X(irdma_iwarp) X(irdma_x722) X(irdma_gen3)                                        \
+	X(hns) X(hns_full) X(hns_hip08)                                                            \
+	X(ionic) X(ionic_v1)
+
+#define DECLARE_DEVICE(name) extern const struct device device_##name;
+ALL_DEVICES(DECLARE_DEVICE)
+#undef DECLARE_DEVICE
 
 /* The device that is played, or NULL. */
 extern const struct device *device;

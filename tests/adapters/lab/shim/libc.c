@@ -71,13 +71,9 @@ int real_socket(int domain, int type, int protocol)
 
 __attribute__((constructor)) static void choose(void)
 {
-	static const struct device *const all[] = {
-		&device_mlx5,	     &device_mlx5_dynamic, &device_mlx5_full,  &device_mlx4,
-		&device_mlx4_ib,     &device_efa,	   &device_vmw_pvrdma, &device_mana,
-		&device_erdma,	     &device_erdma_roce,   &device_bnxt_re,    &device_irdma,
-		&device_irdma_iwarp, &device_irdma_x722,   &device_irdma_gen3, &device_hns,
-		&device_hns_full,    &device_hns_hip08,
-	};
+#define ADDRESS(name) &device_##name,
+	static const struct device *const all[] = { ALL_DEVICES(ADDRESS) };
+#undef ADDRESS
 	const char *name = getenv("DEVICES_DEVICE"), *folder = getenv("DEVICES_SYSFS");
 
 	for (size_t i = 0; name && folder && i < sizeof(all) / sizeof(all[0]); i++) {

@@ -3,10 +3,8 @@
  * An LD_PRELOAD library that plays a kernel and a device to a process. Variables of the
  * environment:
  *
- * - DEVICES_DEVICE: mlx5, mlx5-dynamic, mlx5-full, mlx4, mlx4-ib, efa, vmw_pvrdma, mana,
- *   erdma, erdma-roce, bnxt_re, irdma, irdma-iwarp, irdma-x722, irdma-gen3,
- *   hns, hns-full or hns-hip08. Without it the shim
- *   does nothing.
+ * - DEVICES_DEVICE: a name of ALL_DEVICES in device/device.h, with '-' for '_' before a variant.
+ *   Without it the shim does nothing.
  *
  * - DEVICES_SYSFS: folder in which each process gets a tree that announces the device.
  *   SYSFS_PATH is set to that tree.
