@@ -187,6 +187,7 @@ struct device {
 	uint8_t (*traced_note)(enum ibv_wr_opcode opcode);
 };
 
+/* clang-format off */
 /* Every device: a new one is named here and in documentation/devices.md. */
 #define ALL_DEVICES(X)                                                                             \
 	X(mlx5) X(mlx5_dynamic) X(mlx5_full)                                                       \
@@ -199,6 +200,7 @@ struct device {
 	X(irdma) X(irdma_iwarp) X(irdma_x722) X(irdma_gen3)                                        \
 	X(hns) X(hns_full) X(hns_hip08)                                                            \
 	X(ionic) X(ionic_v1)
+/* clang-format on */
 
 #define DECLARE_DEVICE(name) extern const struct device device_##name;
 ALL_DEVICES(DECLARE_DEVICE)

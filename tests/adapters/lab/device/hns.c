@@ -7,15 +7,15 @@
  * kernel that grants all of them. "hns-hip08" is the older adapter, which has no datagrams. In
  * traces it has no doorbell records.
  */
-#include "tests/devices/device/hns.h"
-#include "tests/devices/device/bytes.h"
+#include "tests/adapters/lab/device/hns.h"
+#include "tests/adapters/lab/device/bytes.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "tests/devices/shim/shim.h"
-#include "tests/devices/shim/trace.h"
+#include "tests/adapters/lab/shim/shim.h"
+#include "tests/adapters/lab/shim/trace.h"
 
 enum {
 	PART = 0xa222,

@@ -5,8 +5,8 @@
 #define DEVICES_HNS_H
 
 #include <rdma/hns-abi.h>
-#include "tests/devices/device/device.h"
-#include "tests/devices/model/model.h"
+#include "tests/adapters/lab/device/device.h"
+#include "tests/adapters/lab/model/model.h"
 
 enum {
 	HNS_WQE = 64,

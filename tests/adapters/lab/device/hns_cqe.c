@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Completions of hns. The first word has the bit that changes in each lap. */
-#include "tests/devices/device/bytes.h"
-#include "tests/devices/device/hns.h"
+#include "tests/adapters/lab/device/bytes.h"
+#include "tests/adapters/lab/device/hns.h"
 
-#include "tests/devices/shim/shim.h"
-#include "tests/devices/shim/trace.h"
+#include "tests/adapters/lab/shim/shim.h"
+#include "tests/adapters/lab/shim/trace.h"
 
 enum {
 	CQE_WORDS = 16,

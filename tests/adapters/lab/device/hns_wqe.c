@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Requests of hns: where they are, and what they say. */
-#include "tests/devices/device/bytes.h"
-#include "tests/devices/device/hns.h"
+#include "tests/adapters/lab/device/bytes.h"
+#include "tests/adapters/lab/device/hns.h"
 
 #include <errno.h>
 #include <stdlib.h>
-#include "tests/devices/shim/shim.h"
+#include "tests/adapters/lab/shim/shim.h"
 
 enum {
 	INSIDE = 2,	    /* segments within a request of a connection */

@@ -5,8 +5,8 @@
  * request can be its own doorbell. "ionic-v1" has the first version, one pipeline, and no such
  * memory.
  */
-#include "tests/devices/device/ionic.h"
-#include "tests/devices/device/bytes.h"
+#include "tests/adapters/lab/device/ionic.h"
+#include "tests/adapters/lab/device/bytes.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -14,8 +14,8 @@
 #include <string.h>
 #include <time.h>
 #include <rdma/ib_user_ioctl_verbs.h>
-#include "tests/devices/shim/shim.h"
-#include "tests/devices/shim/trace.h"
+#include "tests/adapters/lab/shim/shim.h"
+#include "tests/adapters/lab/shim/trace.h"
 
 enum {
 	MAX_WR = 16384,

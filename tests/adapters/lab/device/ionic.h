@@ -5,8 +5,8 @@
 #define DEVICES_IONIC_H
 
 #include <rdma/ionic-abi.h>
-#include "tests/devices/device/device.h"
-#include "tests/devices/model/model.h"
+#include "tests/adapters/lab/device/device.h"
+#include "tests/adapters/lab/model/model.h"
 
 enum {
 	IONIC_CQE = 32,

@@ -11,12 +11,12 @@
  * tree's provider writes it last. Release 65 writes it before other words, so that it does not run
  * on such a ring.
  */
-#include "tests/devices/device/ionic.h"
-#include "tests/devices/device/bytes.h"
+#include "tests/adapters/lab/device/ionic.h"
+#include "tests/adapters/lab/device/bytes.h"
 
 #include <errno.h>
 #include <stdio.h>
-#include "tests/devices/shim/shim.h"
+#include "tests/adapters/lab/shim/shim.h"
 
 /* A word that no request has at either place. */
 #define UNWRITTEN 0x5a17c0ffee5a17c0ull

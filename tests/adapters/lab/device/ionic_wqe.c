@@ -4,14 +4,14 @@
  * its position, which is little-endian, as are indices in completions. All other numbers are
  * big-endian.
  */
-#include "tests/devices/device/ionic.h"
-#include "tests/devices/device/bytes.h"
+#include "tests/adapters/lab/device/ionic.h"
+#include "tests/adapters/lab/device/bytes.h"
 
 #include <errno.h>
 #include <string.h>
 #include <time.h>
-#include "tests/devices/shim/shim.h"
-#include "tests/devices/shim/trace.h"
+#include "tests/adapters/lab/shim/shim.h"
+#include "tests/adapters/lab/shim/trace.h"
 
 enum {
 	AT_OP = 8,

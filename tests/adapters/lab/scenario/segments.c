@@ -6,7 +6,7 @@
  * rings go round, and the queue becomes full. The device completes with each cause of a failure.
  * Completions are unread when a queue pair is reset and used again, and when it is destroyed.
  */
-#include "tests/devices/scenario/script.h"
+#include "tests/adapters/lab/scenario/script.h"
 
 #include <arpa/inet.h>
 
