@@ -23,6 +23,11 @@ int mlx_cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in, uint
 	return 0;
 }
 
+uint32_t mlx_cq_count_max(int max_cqe, uint32_t most)
+{
+	return max_cqe > 0 ? min_of((uint32_t)max_cqe + 1, most) : most;
+}
+
 /* Return the address of the last byte of the entry. */
 static uint8_t *last_of(const struct mlx_cq *cq, void *cqe)
 {

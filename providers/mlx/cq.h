@@ -69,6 +69,9 @@ static inline struct mlx_cq *ex_to_mcq(struct ibv_cq_ex *cq_ex)
 	return (struct mlx_cq *)cq_ex;
 }
 
+/* Return the exclusive limit of the number of entries. @max_cqe: the limit of the device, or 0 if
+ * the kernel does not report it; @most: the limit of the format. */
+uint32_t mlx_cq_count_max(int max_cqe, uint32_t most);
 /*
  * Check the attributes of a completion queue. @wc_flags: flags that the provider supports;
  * @count_max: exclusive limit of the number of entries

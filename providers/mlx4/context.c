@@ -14,6 +14,7 @@ enum {
 	FW_DIGITS = 3,
 	CQE_SIZE_MIN = 32,
 	CQE_SIZE_MAX = 64,
+	CQE_COUNT_MAX = 1 << 22,
 	QP_WR_UNKNOWN = 65536, /* used if the kernel reports no limit */
 	SGE_UNKNOWN = 64,
 };
@@ -134,6 +135,7 @@ static void limits_set(struct mlx4_context *ctx, const struct ibv_device_attr *a
 	ctx->max_sge = attr->max_sge > 0 ? attr->max_sge : SGE_UNKNOWN;
 	ctx->max_qp_wr = min_of(ctx->max_qp_wr, (uint32_t)QP_WR_UNKNOWN);
 	ctx->max_sge = min_of(ctx->max_sge, (uint32_t)SGE_UNKNOWN);
+	ctx->cqe_count_max = mlx_cq_count_max(attr->max_cqe, CQE_COUNT_MAX);
 	ctx->atomics = attr->atomic_cap != IBV_ATOMIC_NONE;
 	ctx->raw_checksums = attr->device_cap_flags & IBV_DEVICE_RAW_IP_CSUM;
 	ctx->ud_checksums = attr->device_cap_flags & IBV_DEVICE_UD_IP_CSUM;

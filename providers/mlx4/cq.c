@@ -5,7 +5,6 @@
 #include "providers/mlx4/cqe.h"
 
 enum {
-	CQE_COUNT_MAX = 1 << 22,
 	ARM_SN_MASK = 3,
 	ARM_SN_SHIFT = 28, /* position of the event count in the doorbell */
 };
@@ -16,7 +15,7 @@ enum {
 static int cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in)
 {
 	uint64_t wc_flags = in->attr->wc_flags;
-	int r = mlx_cq_check(ctx, in, mlx4_cq_ex_wc_flags, CQE_COUNT_MAX);
+	int r = mlx_cq_check(ctx, in, mlx4_cq_ex_wc_flags, to_mctx(ctx)->cqe_count_max);
 
 	if (r < 0)
 		return r;
@@ -72,7 +71,8 @@ int mlx4_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 	struct mlx4_ib_resize_cq cmd = {};
 	struct verbs_udata udata = { .in = &cmd, .in_len = sizeof(cmd) };
 
-	return mlx_cq_resize(to_mcq(&vcq->cq), in, CQE_COUNT_MAX, &udata, &cmd.buf_addr);
+	return mlx_cq_resize(to_mcq(&vcq->cq), in, to_mctx(vcq->cq.context)->cqe_count_max, &udata,
+			     &cmd.buf_addr);
 }
 
 /* ---- events */

@@ -49,6 +49,7 @@ struct mlx4_context {
 	struct verbs_context vctx;
 	uint32_t page_size;
 	uint32_t cqe_size;
+	uint32_t cqe_count_max; /* exclusive */
 	uint32_t max_qp_wr, max_sge, max_srq_wr, max_srq_sge;
 	uint32_t max_inl_recv;
 	bool atomics, ud_checksums, raw_checksums;

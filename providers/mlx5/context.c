@@ -7,6 +7,7 @@
 
 enum {
 	FW_DIGITS = 4,
+	CQE_COUNT_MAX = 1 << 24,
 	CQE_VERSION = 1, /* completions have the number that this library assigned to the QP */
 };
 
@@ -112,6 +113,7 @@ static int facts_read(struct mlx5_context *ctx)
 		verbs_err(ibctx, "cannot query the device: %s", strerror(-r));
 		return r;
 	}
+	ctx->cqe_count_max = mlx_cq_count_max(attr.orig_attr.max_cqe, CQE_COUNT_MAX);
 	ctx->atomics = attr.orig_attr.atomic_cap != IBV_ATOMIC_NONE;
 	ctx->raw_csum = attr.orig_attr.device_cap_flags & IBV_DEVICE_RAW_IP_CSUM;
 	ctx->ud_csum = attr.orig_attr.device_cap_flags & IBV_DEVICE_UD_IP_CSUM;

@@ -7,7 +7,6 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 enum {
-	CQE_COUNT_MAX = 1 << 24,
 	ARM_SN_ONE = 1 << 28, /* one event in the doorbell's field */
 	ARM_SN_MASK = 3 << 28,
 	PAGE_ID_MAX = 0xffff, /* largest value of the field in the request */
@@ -85,7 +84,7 @@ int mlx5_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 {
 	struct mlx5_context *ctx = to_mctx(vcq->cq.context);
 	struct mlx_cq *cq = to_mcq(&vcq->cq);
-	int r = mlx_cq_check(vcq->cq.context, in, mlx5_cq_ex_wc_flags, CQE_COUNT_MAX);
+	int r = mlx_cq_check(vcq->cq.context, in, mlx5_cq_ex_wc_flags, ctx->cqe_count_max);
 	uint32_t size;
 
 	if (!r)
@@ -115,7 +114,8 @@ int mlx5_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 	struct mlx5_ib_resize_cq cmd = { .cqe_size = cq->stride };
 	struct verbs_udata udata = { .in = &cmd, .in_len = sizeof(cmd) };
 
-	return mlx_cq_resize(cq, in, CQE_COUNT_MAX, &udata, &cmd.buf_addr);
+	return mlx_cq_resize(cq, in, to_mctx(vcq->cq.context)->cqe_count_max, &udata,
+			     &cmd.buf_addr);
 }
 
 /* ---- events */

@@ -112,6 +112,7 @@ struct mlx5_context {
 	struct mlx5_ib_alloc_ucontext_resp info; /* the checked answer of the kernel */
 	struct mlx5_ib_query_device_resp caps;	 /* 0 in fields that the kernel does not report */
 	uint32_t page_size;
+	uint32_t cqe_count_max; /* exclusive */
 	uint32_t uars_per_page;
 	uint32_t total_bfregs;
 	uint32_t low_latency_bfregs;

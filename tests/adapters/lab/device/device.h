@@ -117,11 +117,12 @@ struct device {
 	int abi_version;
 	int node_type, link_layer;
 	bool resizes_srq;
-	bool loose_modify;  /* requests have garbage in what their mask does not name */
-	bool short_numbers; /* QPNs have 16 bits, and work is datagrams: model/datagram.c */
-	uint32_t xrc_bit;   /* of the QPN of an XRC receiver, which has it for the process alone */
-	uint8_t gid_base;   /* the backend's GID that is the device's first */
-	uint32_t lacks;	    /* of the port's capabilities */
+	bool loose_modify;   /* requests have garbage in what their mask does not name */
+	bool short_numbers;  /* QPNs have 16 bits, and work is datagrams: model/datagram.c */
+	uint32_t xrc_bit;    /* of the QPN of an XRC receiver, which has it for the process alone */
+	uint8_t gid_base;    /* the backend's GID that is the device's first */
+	uint32_t lacks;	     /* of the port's capabilities */
+	uint8_t cqes_beyond; /* entries above max_cqe that the driver accepts */
 	const struct field *fields[REQUEST_KINDS];
 
 	/* Answers to commands. The objects exist already. q is the core's request and is changed

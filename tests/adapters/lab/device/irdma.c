@@ -307,6 +307,7 @@ static enum region_kind region(uint64_t offset, size_t length, char *ret_name, s
 		.node_type = node,                                     \
 		.link_layer = IBV_LINK_LAYER_ETHERNET,                 \
 		.loose_modify = true,                                  \
+		.cqes_beyond = 1,                                      \
 		.fields = { [REQUEST_REGION] = region_fields,          \
 			    [REQUEST_CQ] = cq_fields,                  \
 			    [REQUEST_RESIZE] = resize_fields,          \

@@ -3,6 +3,11 @@
 #include "tests/adapters/lab/scenario/script.h"
 
 #include <errno.h>
+#include <sys/resource.h>
+
+enum {
+	REFUSAL_KB = 16 << 10, /* memory that a refused queue may have used */
+};
 
 static struct script s;
 static struct ibv_device_attr_ex caps;
@@ -311,6 +316,42 @@ static void counter(void)
 	must(!ibv_query_rt_values_ex(s.context, &values), "counter");
 }
 
+/* ---- limits */
+
+static long most_kb(void)
+{
+	struct rusage usage;
+
+	must(!getrusage(RUSAGE_SELF, &usage), "usage");
+	return usage.ru_maxrss;
+}
+
+/* Ask for queues that are larger than the device has. A provider that fills its ring before it asks
+ * the kernel needs the memory of the largest queue. */
+static void beyond_limits(void)
+{
+	const struct ibv_device_attr *most = &caps.orig_attr;
+	struct ibv_qp_init_attr qp_attr = {
+		.send_cq = s.send_cq,
+		.recv_cq = s.recv_cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = { most->max_qp_wr + 1, most->max_qp_wr + 1, 1, 1, 0 },
+	};
+	struct ibv_srq_init_attr srq_attr = { .attr = { .max_wr = most->max_srq_wr + 1,
+							.max_sge = 1 } };
+	long kb = most_kb();
+	struct ibv_cq *cq = ibv_create_cq(s.context, most->max_cqe + 1, NULL, NULL, 0);
+	struct ibv_qp *qp = ibv_create_qp(s.pd, &qp_attr);
+	struct ibv_srq *srq = most->max_srq ? ibv_create_srq(s.pd, &srq_attr) : NULL;
+	bool grown = !ibv_resize_cq(s.recv_cq, most->max_cqe + 1);
+
+	/* The memory of an accepted queue is compared at each step. */
+	must(cq || grown || most_kb() < kb + REFUSAL_KB, "a refusal without much memory");
+	must((!cq || !ibv_destroy_cq(cq)) && (!qp || !ibv_destroy_qp(qp)) &&
+		     (!srq || !ibv_destroy_srq(srq)),
+	     "destroy");
+}
+
 static void use(bool advertised, const char *what, void (*serve)(void))
 {
 	if (!advertised)
@@ -347,6 +388,7 @@ int main(void)
 	use(caps.cq_mod_caps.max_cq_count, "moderation", moderation);
 	use(caps.completion_timestamp_mask, "timestamps", timestamps);
 	use(caps.hca_core_clock, "counter", counter);
+	beyond_limits();
 	script_close(&s);
 	return 0;
 }

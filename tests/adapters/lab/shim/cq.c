@@ -5,6 +5,16 @@
 #include "tests/adapters/lab/model/model.h"
 #include "tests/adapters/lab/shim/trace.h"
 
+/* Check the limit of the device, as drivers do. */
+static bool is_possible(uint32_t cqe)
+{
+	struct command nothing = { 0 };
+	struct ibv_device_attr attr;
+
+	return !context_attributes(&nothing, &attr) &&
+	       cqe <= (uint32_t)attr.max_cqe + device->cqes_beyond;
+}
+
 int cq_create(const struct ib_uverbs_ex_create_cq *q, struct command *c, struct object **ret_cq,
 	      uint32_t *ret_cqe)
 {
@@ -23,7 +33,7 @@ int cq_create(const struct ib_uverbs_ex_create_cq *q, struct command *c, struct 
 		   q->comp_channel < 0 ? "no" : "yes", q->flags,
 		   object_name(OBJECT_CQ, cq->handle));
 	command_trace(REQUEST_CQ, c);
-	r = device->create_cq(cq, ret_cqe, c);
+	r = is_possible(q->cqe) ? device->create_cq(cq, ret_cqe, c) : EINVAL;
 	if (r) {
 		trace_unwatch(cq);
 		object_free(cq);
@@ -79,7 +89,9 @@ int handle_resize_cq(struct command *c)
 		return EINVAL;
 	trace_line("RESIZE_CQ %s cqe=%u", object_name(OBJECT_CQ, q->cq_handle), q->cqe);
 	command_trace(REQUEST_RESIZE, c);
-	r = device->resize_cq ? device->resize_cq(cq, &response.cqe, c) : EOPNOTSUPP;
+	r = !device->resize_cq	   ? EOPNOTSUPP
+	    : !is_possible(q->cqe) ? EINVAL
+				   : device->resize_cq(cq, &response.cqe, c);
 	if (!r)
 		command_answer(c, &response, sizeof(response));
 	return r;
