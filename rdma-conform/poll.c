@@ -6,7 +6,8 @@
 #include "rdma-conform/agent.h"
 #include "util/util.h"
 
-#define BATCH 8
+#define BATCH	      8
+#define POLLS_TO_REST 1000
 
 static struct qp *qp_by_number(struct agent *agent, uint8_t number)
 {
@@ -94,6 +95,18 @@ int cq_poll(struct agent_thread *t, struct cq *cq, int room)
 	return n;
 }
 
+/* Poll once. @idle: the number of empty polls before. After many of them let other threads have the
+ * processor: the completion may be theirs to make. */
+static int poll_or_rest(struct agent_thread *t, struct cq *cq, uint64_t room, unsigned int *idle)
+{
+	int n = cq_poll(t, cq, min_of(room, (uint64_t)BATCH));
+
+	*idle = n ? 0 : *idle + 1;
+	if (*idle > POLLS_TO_REST)
+		usleep(1);
+	return n;
+}
+
 /* Return how many completions @number must still get. @receives: count receives of queue pairs that
  * are not in the error state, which get one if a message arrives. */
 static int awaited(struct agent *agent, uint8_t number, bool receives)
@@ -121,11 +134,12 @@ void step_poll(struct agent_thread *t, const struct step *step, struct object *o
 	struct agent *agent = t->agent;
 	int64_t end = now() + (step->x ? (int64_t)step->x * 1000 : agent->patience);
 	uint64_t most = step->n ?: UINT64_MAX, count = 0;
+	unsigned int idle = 0;
 	struct event *e;
 	int n = 0;
 
 	do {
-		n = cq_poll(t, &o->cq, min_of(most - count, (uint64_t)BATCH));
+		n = poll_or_rest(t, &o->cq, most - count, &idle);
 		count += n > 0 ? n : 0;
 	} while (count < most && (n > 0 || (!n && awaited(agent, step->object, true) &&
 					    (step->x ? now() < end : worth_waiting(agent, end)))));
@@ -137,11 +151,12 @@ void step_poll(struct agent_thread *t, const struct step *step, struct object *o
 void step_drain(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	int64_t end = now() + t->agent->patience;
+	unsigned int idle = 0;
 	struct event *e;
 	int n;
 
 	do
-		n = cq_poll(t, &o->cq, BATCH);
+		n = poll_or_rest(t, &o->cq, BATCH, &idle);
 	while (n > 0 || (!n && awaited(t->agent, step->object, false) && now() < end));
 	e = log_done(t, n < 0 ? EIO : 0);
 	e->done.value[0] = awaited(t->agent, step->object, false);
