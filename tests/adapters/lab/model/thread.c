@@ -13,6 +13,8 @@
 
 enum {
 	SLEEP_NS = 2000, /* after a pass without news */
+	REST_NS = 100000, /* after many of them */
+	PASSES_TO_REST = 100,
 	LOOK_NS = 5000000,
 	MS_NS = 1000000,
 	ASYNC_EVERY = 64,
@@ -148,7 +150,8 @@ void model_settle(void)
 
 static void *run(void *unused)
 {
-	const struct timespec moment = { .tv_nsec = SLEEP_NS };
+	const struct timespec moment = { .tv_nsec = SLEEP_NS }, rest = { .tv_nsec = REST_NS };
+	unsigned int idle = 0; /* passes without news */
 	bool did;
 
 	/* The scheduler prefers a thread that sleeps for a moment to pollers that never do, but
@@ -158,9 +161,10 @@ static void *run(void *unused)
 		pthread_mutex_lock(&device_lock);
 		did = pass();
 		pthread_mutex_unlock(&device_lock);
+		idle = did ? 0 : idle + 1;
 		while (!did || atomic_load(&waiting)) {
 			did = true;
-			nanosleep(&moment, NULL);
+			nanosleep(idle > PASSES_TO_REST ? &rest : &moment, NULL);
 		}
 	}
 	return NULL;
