@@ -443,7 +443,8 @@ RS_EXPORT int raccept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int fl
 	rs_call_hold(s, NULL);
 	r = s->ds ? -EOPNOTSUPP : child_wait(s, &child);
 	if (r == 0) {
-		r = child->file.fd;
+		child->is_programs = true;
+		r = rs_number_lowest(child);
 		if (flags & SOCK_NONBLOCK)
 			atomic_store(&child->flags, O_NONBLOCK);
 		if (!(flags & SOCK_CLOEXEC))

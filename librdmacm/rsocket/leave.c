@@ -44,11 +44,28 @@ static void end_await(struct rs_socket *s, uint64_t start)
 	rs_wait(s, rs_all_is_there, RS_WAIT_ALWAYS, rs_timeout_left(LEAVE_MS, start));
 }
 
+/* An accepted socket becomes a connection first, because its peer knows of it already. */
+static void accepted_await(struct rs_socket *s, uint64_t start)
+{
+	bool accepting;
+
+	if (s->ds || !lock_at_exit(s, start))
+		return;
+	accepting = s->state == RS_ACCEPTING && s->is_programs;
+	pthread_mutex_unlock(&s->lock);
+	if (accepting)
+		rs_wait(s, rs_is_accepted, RS_WAIT_ALWAYS, rs_timeout_left(LEAVE_MS, start));
+}
+
 void rs_leave(void)
 {
 	uint64_t start = rs_now_ns();
 	struct rs_socket *s;
 
+	for (int fd = 0; (s = rs_table_next(&fd)); fd++) {
+		accepted_await(s, start);
+		rs_socket_put(s);
+	}
 	for (int fd = 0; (s = rs_table_next(&fd)); fd++) {
 		end_say(s, start);
 		rs_socket_put(s);

@@ -6,20 +6,39 @@
  */
 #include <fcntl.h>
 #include <sched.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "librdmacm/rsocket/private.h"
 #include "librdmacm/rsocket/rs.h"
 
-#define NUMBER_MIN 1024 /* the new number is not below, if the limit of the process allows */
+#define PROGRAMS 1024 /* numbers for the program, or half of the process's limit */
+
+static int number_above(int fd)
+{
+	struct rlimit limit;
+	rlim_t first = getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : limit.rlim_cur / 2;
+
+	return fcntl(fd, F_DUPFD_CLOEXEC, (int)min_of(first, (rlim_t)PROGRAMS));
+}
 
 static int number_copy(int fd)
 {
-	int number = fcntl(fd, F_DUPFD_CLOEXEC, NUMBER_MIN);
+	int number = number_above(fd);
 
 	if (number < 0)
 		number = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return number < 0 ? -errno : number;
+}
+
+int rs_number_high(int fd)
+{
+	int number = number_above(fd);
+
+	if (number < 0)
+		return fd;
+	close(fd);
+	return number;
 }
 
 /* Wake the sleepers and wait until they have left. With the lock held, which is released meanwhile.
@@ -35,6 +54,13 @@ static void sleepers_end(struct rs_socket *s)
 	}
 }
 
+/* The service may have looked for the old number. */
+static void service_renew(struct rs_socket *s)
+{
+	if (s->keep_alive || s->stalled || rs_end_is_due(s))
+		rs_service_keep(s);
+}
+
 /* Let sleep again. Those who wait for the socket see that it has moved. */
 static void sleepers_let(struct rs_socket *s, bool exclusive)
 {
@@ -46,9 +72,7 @@ static void sleepers_let(struct rs_socket *s, bool exclusive)
 	rs_rouse(s);
 	if (s->state == RS_LISTENING)
 		rs_service_pause(s, s->paused);
-	/* The service may have looked for the old number. */
-	if (s->keep_alive || s->stalled || rs_end_is_due(s))
-		rs_service_keep(s);
+	service_renew(s);
 }
 
 static int socket_move(struct rs_socket *s, int number, bool exclusive)
@@ -63,6 +87,30 @@ static int socket_move(struct rs_socket *s, int number, bool exclusive)
 	if (r == 0 && exclusive)
 		rs_watch_end_all(s);
 	return r < 0 ? r : number;
+}
+
+/* The program does not know the socket yet, therefore no thread sleeps on its number. */
+static int unknown_move(struct rs_socket *s, int number)
+{
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	r = rs_table_move(&s->file, number);
+	if (r == 0)
+		service_renew(s);
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+int rs_number_lowest(struct rs_socket *s)
+{
+	int number = fcntl(s->file.fd, F_DUPFD_CLOEXEC, 0), old = s->file.fd;
+
+	if (number >= 0 && number < old && unknown_move(s, number) == 0)
+		close(old);
+	else if (number >= 0)
+		close(number);
+	return s->file.fd;
 }
 
 RS_EXPORT int rs_move(int fd, bool exclusive)

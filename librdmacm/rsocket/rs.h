@@ -231,6 +231,7 @@ struct rs_socket {
 	/* rs_move() waits until no thread sleeps on the old number; new sleeps have to wait */
 	bool moving;
 	bool moved;	      /* by rs_move() */
+	bool is_programs;     /* of an accepted socket: raccept() has returned it */
 	unsigned int waiters; /* threads that wait for the sleeper: see waiter.c */
 	atomic_uint changed;
 };
@@ -545,7 +546,13 @@ int rs_shutdown(struct rs_socket *s, int how);
  */
 bool rs_end_is_due(const struct rs_socket *s);
 void rs_end_tell_late(struct rs_socket *s); /* with @lock held; no action if the peer was told */
-bool rs_is_accepted(struct rs_socket *s);   /* the handshake at the accepting side has ended */
+/*
+ * move.c: an accepted socket has a high number while it waits for raccept(), which gives it the
+ * lowest free number. Return: the number.
+ */
+int rs_number_high(int fd);
+int rs_number_lowest(struct rs_socket *s);
+bool rs_is_accepted(struct rs_socket *s); /* the handshake at the accepting side has ended */
 
 /* iomap.c */
 /* Tell the peer of new mappings. The caller has the turn to send. Return: 0 or -errno. */

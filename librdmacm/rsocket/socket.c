@@ -121,6 +121,8 @@ int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket
 	if (!s)
 		return -ENOMEM;
 	r = descriptor_create(s, flags);
+	if (r == 0 && id)
+		s->file.fd = rs_number_high(s->file.fd);
 	if (r == 0)
 		r = rs_channel_create(s);
 	if (r == 0)
@@ -402,6 +404,8 @@ static int name_get(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen
 		return r;
 	}
 	pthread_mutex_lock(&s->lock);
+	if (peer && s->state == RS_CONNECTED)
+		rs_complete(s); /* the peer's end may have arrived */
 	name = peer ? rdma_get_peer_addr(s->id) : rdma_get_local_addr(s->id);
 	any.ss_family = s->domain;
 	if (peer && (!has_peer(s) || rs_is_over(s)))
@@ -416,6 +420,8 @@ static int name_get(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen
 
 RS_EXPORT int rgetpeername(int fd, struct sockaddr *addr, socklen_t *addrlen)
 {
+	RS_CALL;
+
 	return rs_ret(name_get(fd, true, addr, addrlen));
 }
 

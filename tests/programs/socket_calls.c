@@ -379,7 +379,32 @@ static void case_connect_in_progress(void)
 	close(listener);
 }
 
+/* accept() returns the lowest free number, as connections that wait have none of the program's. */
+static void case_accept_lowest(void)
+{
+	struct sockaddr_in address;
+	int listener = listener_open(&address), clients[3], low, fd;
+
+	for (unsigned int i = 0; i < SIZE(clients); i++) {
+		clients[i] = socket(AF_INET, SOCK_STREAM, 0);
+		CHECK(connect(clients[i], (struct sockaddr *)&address, sizeof(address)) == 0);
+	}
+	close(accept(listener, NULL, NULL)); /* the first may open files of the library */
+	for (unsigned int i = 1; i < SIZE(clients); i++) {
+		low = open("/dev/null", O_RDONLY);
+		close(low);
+		fd = accept(listener, NULL, NULL);
+		CHECK(fd == low);
+		CHECK(send(clients[i], "x", 1, 0) == 1 && expect(fd, "x"));
+		close(fd);
+	}
+	for (unsigned int i = 0; i < SIZE(clients); i++)
+		close(clients[i]);
+	close(listener);
+}
+
 const struct case_row call_cases[] = {
+	{ "accept_lowest", case_accept_lowest },
 	{ "small_stacks", case_small_stacks },
 	{ "epoll_pwait2", case_epoll_pwait2 },
 	{ "epoll_duplicate", case_epoll_duplicate },
