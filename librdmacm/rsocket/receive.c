@@ -85,8 +85,10 @@ static ssize_t buffer_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size
 	ssize_t r = 0;
 
 	pthread_mutex_lock(&s->lock);
-	/* As with TCP, bytes arrive after SHUT_RD as well. */
-	if (s->no_recv && s->state == RS_CONNECTED)
+	/* As with TCP, bytes arrive after SHUT_RD as well, and a peek finds all that have arrived.
+	 */
+	if ((s->no_recv || (flags & MSG_PEEK && rs_credit_waiting(&s->in) < skip + size)) &&
+	    s->state == RS_CONNECTED)
 		rs_complete(s);
 	from = s->in.consumed + skip;
 	waiting = rs_credit_waiting(&s->in);
