@@ -273,10 +273,14 @@ static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const 
 			    size_t length, bool *ret_by_udp)
 {
 	struct ds_destination *d;
+	union ds_name own;
 	int r;
 
-	if (!to && !s->ds->connected)
-		return -EDESTADDRREQ;
+	if (!to && !s->ds->connected) {
+		/* As on UDP, this send has bound the socket. */
+		r = ds_own_name(s, &own);
+		return r < 0 ? r : -EDESTADDRREQ;
+	}
 	if (s->error)
 		return error_take(s);
 	if (s->no_send)
