@@ -404,13 +404,14 @@ static bool is_linger(const struct rs_socket *s, int level, int name)
 }
 
 /*
- * Read the value of an option. As with the kernel, only options of IP may have one byte, and IP_TOS
- * may have none, which is 0.
+ * Read the value of an option. As with the kernel, only options of IP may have one byte, and most
+ * of them may have none, which is 0.
  */
 static int number_take(const struct option *option, const void *value, socklen_t size,
 		       int *ret_number)
 {
-	if (option->level == IPPROTO_IP && option->name == IP_TOS && !size) {
+	if (option->level == IPPROTO_IP && !size && option->name != IP_TTL &&
+	    option->name != IP_FREEBIND) {
 		*ret_number = 0;
 		return 0;
 	}
