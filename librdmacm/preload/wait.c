@@ -148,6 +148,14 @@ EXPORT int __ppoll_chk(struct pollfd *fds, nfds_t count, const struct timespec *
 
 /* ---- select: as poll, with one entry for each descriptor of the sets ---- */
 
+static int64_t now_us(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000ll + time.tv_nsec / 1000;
+}
+
 struct sets {
 	int count;
 	fd_set *in, *out, *except;
@@ -201,11 +209,62 @@ static int set_write(fd_set *set, const struct pollfd *fds, nfds_t used, short e
 	return bits;
 }
 
+#define MEANS_IN     (POLLIN | POLLHUP | POLLERR)
+#define MEANS_OUT    (POLLOUT | POLLERR)
+#define MEANS_EXCEPT POLLPRI
+
+/*
+ * Poll no longer for descriptors whose readiness no set asks for, as that of an ended socket which
+ * is only in the third set. Return: whether none of the others is ready.
+ */
+static bool unasked_drop(struct pollfd *fds, nfds_t used)
+{
+	bool none = true;
+
+	for (nfds_t i = 0; i < used; i++) {
+		short means = (fds[i].events & POLLIN ? MEANS_IN : 0) |
+			      (fds[i].events & POLLOUT ? MEANS_OUT : 0) |
+			      (fds[i].events & POLLPRI ? MEANS_EXCEPT : 0);
+
+		if (fds[i].revents & (means | POLLNVAL))
+			none = false;
+		else if (fds[i].revents)
+			fds[i].fd = -1 - fds[i].fd; /* poll() ignores it */
+	}
+	return none;
+}
+
+static void unasked_restore(struct pollfd *fds, nfds_t used)
+{
+	for (nfds_t i = 0; i < used; i++)
+		if (fds[i].fd < 0)
+			fds[i] = (struct pollfd){ -1 - fds[i].fd, fds[i].events, 0 };
+}
+
+/* Poll until an entry has a readiness that its sets ask for. */
+static int asked_poll(struct pollfd *fds, nfds_t used, const struct timespec *timeout,
+		      const sigset_t *mask)
+{
+	int64_t end =
+		timeout ? now_us() + timeout->tv_sec * 1000000ll + timeout->tv_nsec / 1000 : 0;
+	struct timespec left;
+	int r = sockets_poll(fds, used, timeout, mask);
+
+	while (r > 0 && unasked_drop(fds, used)) {
+		int64_t us = timeout ? max_of(end - now_us(), INT64_C(0)) : 0;
+
+		left = (struct timespec){ us / 1000000, us % 1000000 * 1000 };
+		r = sockets_poll(fds, used, timeout ? &left : NULL, mask);
+	}
+	unasked_restore(fds, used);
+	return r;
+}
+
 static int sets_poll(const struct sets *sets, struct pollfd *fds, nfds_t used,
 		     const struct timespec *timeout, const sigset_t *mask)
 {
 	sets_read(sets, fds);
-	if (sockets_poll(fds, used, timeout, mask) < 0)
+	if (asked_poll(fds, used, timeout, mask) < 0)
 		return -1;
 	for (nfds_t i = 0; i < used; i++) {
 		if (fds[i].revents & POLLNVAL) {
@@ -213,9 +272,9 @@ static int sets_poll(const struct sets *sets, struct pollfd *fds, nfds_t used,
 			return -1;
 		}
 	}
-	return set_write(sets->in, fds, used, POLLIN, POLLIN | POLLHUP | POLLERR) +
-	       set_write(sets->out, fds, used, POLLOUT, POLLOUT | POLLERR) +
-	       set_write(sets->except, fds, used, POLLPRI, POLLPRI);
+	return set_write(sets->in, fds, used, POLLIN, MEANS_IN) +
+	       set_write(sets->out, fds, used, POLLOUT, MEANS_OUT) +
+	       set_write(sets->except, fds, used, POLLPRI, MEANS_EXCEPT);
 }
 
 static int large_sets_poll(const struct sets *sets, nfds_t used, const struct timespec *timeout,
@@ -249,14 +308,6 @@ EXPORT int pselect(int count, fd_set *in, fd_set *out, fd_set *except,
 	if (used > RS_POLL_ON_STACK)
 		return large_sets_poll(&sets, used, timeout, mask);
 	return sets_poll(&sets, alloca(used * sizeof(struct pollfd)), used, timeout, mask);
-}
-
-static int64_t now_us(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return time.tv_sec * 1000000ll + time.tv_nsec / 1000;
 }
 
 /* Store the time that is left, as Linux does. */
