@@ -118,7 +118,7 @@ int heir_family(int fd, bool *ret_has_peer)
 	return family;
 }
 
-static bool is_same_file(int fd, int other)
+bool heir_is_same(int fd, int other)
 {
 	struct stat a, b;
 
@@ -130,7 +130,7 @@ void heir_set_peer(int fd, const struct sockaddr *addr, socklen_t size)
 {
 	relay_lock();
 	for (struct named *n = named; n; n = n->next) {
-		if (!is_same_file(n->fd, fd))
+		if (!heir_is_same(n->fd, fd))
 			continue;
 		memcpy(&n->names.peer, addr, min_of((size_t)size, sizeof(n->names.peer)));
 		n->names.peer_size = size;

@@ -288,6 +288,12 @@ bool relay_has_listener(int rs);
 /* relay.c: options of a connection that this process relays. @relay: 0: another process does. */
 int relay_option_set(int relay, int level, int name, const void *value, socklen_t size);
 int relay_option_get(int relay, int level, int name, void *value, socklen_t *size);
+/*
+ * Reset the connection when no process has it any more. Return: a fresh socket with its options, or
+ * -1.
+ */
+int relay_reset(int relay);
+bool relay_is_over(int relay); /* both ends have ended, and this process knows it */
 
 /*
  * datagram.c: calls for a FD_RELAYED_DATAGRAM descriptor. They do not fill in control messages, and
@@ -310,6 +316,7 @@ int heir_name(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen);
 int heir_family(int fd, bool *ret_has_peer);
 /* Set the peer of all descriptors of this socket. @size 0: it has no peer. */
 void heir_set_peer(int fd, const struct sockaddr *addr, socklen_t size);
+bool heir_is_same(int fd, int other); /* both are one socket of the kernel */
 /* Set the names of all descriptors whose relay has that number. */
 void heir_rename(int relay, const struct relay_names *names);
 /* Give @fd names, with the lock held. @relay: the number of the relay in this process, or 0. */
@@ -413,6 +420,10 @@ void socket_entries_give(struct entries *e);
 int socket_to_tcp(int fd, const char *what);
 /* Connect by TCP, after RDMA failed with errno. Return: as connect(). */
 int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen);
+/* Make an RDMA socket with the options and flags of another. Return: -1: with errno. */
+int socket_fresh(int rs);
+/* As socket_disconnect(), for a connection that processes share. The others find its end. */
+int socket_disconnect_relayed(int fd);
 /*
  * Take a fresh RDMA socket if connect() failed before, or if a listener was shut down. Return: as
  * fd_socket().

@@ -226,6 +226,15 @@ static void name_give(int fd, void *arg)
 	heir_add(fd, of->number, of->names);
 }
 
+/* The processes cannot use directions that were shut down before. */
+static void ended_give(int ended, int fd)
+{
+	if (ended & RS_ENDED_SEND)
+		shutdown(fd, SHUT_WR);
+	if (ended & RS_ENDED_RECV)
+		shutdown(fd, SHUT_RD);
+}
+
 int connection_ended(void)
 {
 	int ends[2];
@@ -257,6 +266,7 @@ int socket_share(int rs, const struct claimed *claimed)
 		return -1;
 	}
 	socket_options_give(moved, other);
+	ended_give(RS(rs_ended(moved)), other);
 	of.number = r->number;
 	r->rs = moved;
 	r->other = other;
@@ -266,7 +276,7 @@ int socket_share(int rs, const struct claimed *claimed)
 	return other;
 }
 
-/* ---- options ---- */
+/* ---- options and state ---- */
 
 static struct relay *relay_find(int number)
 {
@@ -304,4 +314,36 @@ int relay_option_get(int relay, int level, int name, void *value, socklen_t *siz
 		memset(value, 0, *size);
 	relay_unlock();
 	return result;
+}
+
+int relay_reset(int relay)
+{
+	const struct linger at_once = { .l_onoff = 1 };
+	struct relay *r;
+	int fresh = -1;
+
+	relay_lock();
+	r = relay_find(relay);
+	if (r) {
+		fresh = socket_fresh(r->rs);
+		RS(rsetsockopt(r->rs, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)));
+	}
+	relay_unlock();
+	return fresh;
+}
+
+bool relay_is_over(int relay)
+{
+	struct sockaddr_storage name;
+	socklen_t size = sizeof(name);
+	struct relay *r;
+	bool over = false;
+
+	relay_lock();
+	r = relay_find(relay);
+	if (r)
+		over = RS(rgetpeername(r->rs, (struct sockaddr *)&name, &size)) < 0 &&
+		       errno == ENOTCONN;
+	relay_unlock();
+	return over;
 }

@@ -363,11 +363,12 @@ static int relayed_connect(int fd, int rs, const struct sockaddr *addr, socklen_
 {
 	if (rs == FD_RELAYED_DATAGRAM)
 		return datagram_connect(fd, addr, addrlen);
-	if (rs == FD_RELAYED && !is_to_none(addr, addrlen)) {
-		errno = EISCONN;
-		return -1;
-	}
-	return real()->connect(fd, addr, addrlen);
+	if (rs != FD_RELAYED)
+		return real()->connect(fd, addr, addrlen);
+	if (is_to_none(addr, addrlen))
+		return socket_disconnect_relayed(fd);
+	errno = EISCONN;
+	return -1;
 }
 
 EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
@@ -401,11 +402,22 @@ static int socket_shutdown(int rs, int how)
 	return r;
 }
 
+static int relayed_shutdown(int fd, int rs, int how)
+{
+	bool over = rs == FD_RELAYED && relay_is_over(heir_relay(fd));
+	int r;
+
+	if (rs == FD_RELAYED_DATAGRAM)
+		return datagram_shutdown(fd, how);
+	r = real()->shutdown(fd, how);
+	if (r == 0 && over)
+		errno = ENOTCONN;
+	return over ? -1 : r;
+}
+
 EXPORT int shutdown(int fd, int how)
 {
-	return FD_CALL(fd, rs, socket_shutdown(rs, how),
-		       rs == FD_RELAYED_DATAGRAM ? datagram_shutdown(fd, how)
-						 : real()->shutdown(fd, how));
+	return FD_CALL(fd, rs, socket_shutdown(rs, how), relayed_shutdown(fd, rs, how));
 }
 
 static int name_get(int fd, int rs, bool peer, struct sockaddr *addr, socklen_t *addrlen)
@@ -413,6 +425,10 @@ static int name_get(int fd, int rs, bool peer, struct sockaddr *addr, socklen_t 
 	if (rs >= 0)
 		return peer ? RS(rgetpeername(rs, addr, addrlen))
 			    : RS(rgetsockname(rs, addr, addrlen));
+	if (fd_is_relayed(rs) && peer && rs == FD_RELAYED && relay_is_over(heir_relay(fd))) {
+		errno = ENOTCONN;
+		return -1;
+	}
 	if (fd_is_relayed(rs))
 		return heir_name(fd, peer, addr, addrlen);
 	return peer ? real()->getpeername(fd, addr, addrlen)

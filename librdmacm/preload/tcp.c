@@ -215,6 +215,22 @@ int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen)
 	return r;
 }
 
+int socket_fresh(int rs)
+{
+	int fresh = RS(rsocket(rs_option(rs, SO_DOMAIN), SOCK_STREAM | SOCK_CLOEXEC, 0));
+	struct rs_option_value option;
+	unsigned int next = 0;
+	int flags;
+
+	if (fresh < 0)
+		return -1;
+	while (RS(rs_option_next(rs, &next, &option)))
+		RS(rsetsockopt(fresh, option.level, option.name, &option.number, option.size));
+	flags = RS(rfcntl(rs, F_GETFL));
+	RS(rfcntl(fresh, F_SETFL, flags));
+	return fresh;
+}
+
 /*
  * Put a fresh RDMA socket with the options of the old one in its place. @drop: reset the connection
  * of the old one. Return: the socket, which is the old one after a failure.
@@ -223,18 +239,11 @@ static int socket_refresh(int rs, bool drop)
 {
 	const struct linger at_once = { .l_onoff = 1 };
 	struct sockaddr_storage name;
-	struct rs_option_value option;
-	unsigned int next = 0;
-	int fresh, flags;
+	int fresh = socket_fresh(rs);
 	socklen_t size;
 
-	fresh = RS(rsocket(rs_option(rs, SO_DOMAIN), SOCK_STREAM | SOCK_CLOEXEC, 0));
 	if (fresh < 0)
 		return rs;
-	while (RS(rs_option_next(rs, &next, &option)))
-		RS(rsetsockopt(fresh, option.level, option.name, &option.number, option.size));
-	flags = RS(rfcntl(rs, F_GETFL));
-	RS(rfcntl(fresh, F_SETFL, flags));
 	size = bound_name(rs, &name);
 	if (drop)
 		RS(rsetsockopt(rs, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)));
@@ -256,6 +265,28 @@ int socket_disconnect(int fd)
 	int rs = fd_socket(fd);
 
 	return socket_refresh(rs, true) == rs ? -1 : 0;
+}
+
+int socket_disconnect_relayed(int fd)
+{
+	int fresh = relay_reset(heir_relay(fd)), other = -1;
+	int flags = real()->fcntl(fd, F_GETFL, NULL);
+
+	if (fresh < 0)
+		fresh = RS(rsocket(heir_family(fd, NULL), SOCK_STREAM | SOCK_CLOEXEC, 0));
+	if (fresh < 0)
+		return -1;
+	RS(rfcntl(fresh, F_SETFL, flags));
+	real()->shutdown(fd, SHUT_RDWR);
+	while ((other = fd_next(other + 1, FD_RELAYED)) >= 0) {
+		if (other == fd || !heir_is_same(fd, other))
+			continue;
+		heir_forget(other);
+		number_replace(other, fresh, fresh);
+	}
+	heir_forget(fd);
+	number_replace(fd, fresh, fresh);
+	return 0;
 }
 
 bool socket_is_udp_now(int fd)

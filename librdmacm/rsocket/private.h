@@ -64,6 +64,13 @@ unsigned int rs_entry_list(int fd, struct rs_entry *entries, unsigned int max);
  */
 bool rs_send_is_signalled(int fd);
 
+/*
+ * Return the directions that this end has shut down: RS_ENDED_*.
+ */
+int rs_ended(int fd);
+#define RS_ENDED_SEND 1
+#define RS_ENDED_RECV 2
+
 /* ---- move.c ---- */
 
 /*

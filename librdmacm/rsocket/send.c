@@ -533,6 +533,21 @@ int rs_shutdown(struct rs_socket *s, int how)
 	return r;
 }
 
+RS_EXPORT int rs_ended(int fd)
+{
+	RS_CALL;
+	struct rs_socket *s = rs_table_find(fd);
+	int ended;
+
+	if (!s)
+		return 0;
+	pthread_mutex_lock(&s->lock);
+	ended = (s->no_send ? RS_ENDED_SEND : 0) | (s->no_recv ? RS_ENDED_RECV : 0);
+	pthread_mutex_unlock(&s->lock);
+	rs_socket_put(s);
+	return ended;
+}
+
 RS_EXPORT int rshutdown(int fd, int how)
 {
 	RS_CALL;
