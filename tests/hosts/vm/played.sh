@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# For items on a played device (run-vm --device efa or mlx5): both libraries, the device's program, its removal and its faults.
+# For items on a played device (run-vm --device efa, mlx5 or mlx5-roce): both libraries, the device's program, its removal and its faults.
 
 device=${RT_DEVICE%_0}
 plays=$(cat "/run/play_$device.pid")
@@ -60,7 +60,7 @@ plug_in()
     until ! ls /sys/bus/pci/devices/1d1d:* >/dev/null 2>&1; do
         sleep 0.1
     done
-    "$BUILD/tests/hosts/vm/play_$device" "/run/play_$device" >>"/run/play_$device.log" 2>&1 &
+    $(cat "/run/play_$device.command") >>"/run/play_$device.log" 2>&1 &
     plays=$!
     echo $plays >"/run/play_$device.pid"
     wait_device

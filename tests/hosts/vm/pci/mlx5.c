@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * usage: play_mlx5 [-v] [FIFO]
+ * usage: play_mlx5 [roce] [-v] [FIFO]
  *
- * Play a ConnectX with one InfiniBand port: registers and the command interface. FIFO takes orders
- * of faults. The adapter is plugged in until the process ends.
+ * Play a ConnectX with one InfiniBand port, or one of Ethernet: registers and the command
+ * interface. FIFO takes orders of faults. The adapter is plugged in until the process ends.
  */
 #include "tests/hosts/vm/pci/mlx5.h"
 
@@ -244,6 +244,8 @@ static bool pass(void)
 	any = hca_health();
 	any |= run_commands();
 	any |= hca_queues();
+	if (hca_ethernet)
+		any |= hca_frames();
 	play_interrupts_again();
 	return any;
 }
@@ -262,7 +264,7 @@ static void start(void)
 
 int main(int argc, char **argv)
 {
-	static const struct play_device played = {
+	static struct play_device played = {
 		.identity = { .vendor = 0x15b3,
 			      .part = 0x1017,
 			      .class_code = 0x020700,
@@ -275,5 +277,11 @@ int main(int argc, char **argv)
 		.order = order,
 	};
 
+	hca_ethernet = argc > 1 && !strcmp(argv[1], "roce");
+	if (hca_ethernet) {
+		played.identity.class_code = 0x020000;
+		argc--;
+		argv++;
+	}
 	play_run(&played, argc, argv);
 }

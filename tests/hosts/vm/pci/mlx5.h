@@ -32,6 +32,10 @@ enum {
 	HCA_LOG_GROUPS = 6,
 	HCA_GROUPS = 1 << HCA_LOG_GROUPS,
 	HCA_LID = 1,
+	HCA_LOG_FRAME_QUEUES = 6,
+	HCA_FRAME_QUEUES = 1 << HCA_LOG_FRAME_QUEUES,
+	HCA_ADDRESSES = 32,
+	HCA_MAC = 6,
 	HCA_QP_CONTEXT = 232,
 	HCA_SRQ_CONTEXT = 240,
 };
@@ -130,6 +134,24 @@ enum hca_event {
 	HCA_EVENT_SRQ_LIMIT = 0x14,
 };
 
+/* A GID of an Ethernet port. */
+struct hca_address {
+	bool used, ipv6;
+	uint8_t gid[16];
+	uint8_t version; /* HCA_ROCE_V2, or 0 for version 1 */
+};
+enum {
+	HCA_ROCE_V2 = 2,
+};
+
+/* A queue of the netdev's frames. */
+struct hca_frames {
+	bool used, ready;
+	struct object object;
+	struct hca_map map;
+	uint32_t pd, cq;
+};
+
 extern struct hca {
 	struct hca_eq eqs[HCA_EQS];
 	struct hca_cq cqs[HCA_CQS];
@@ -138,6 +160,9 @@ extern struct hca {
 	struct hca_key keys[HCA_KEYS];
 	struct group groups[HCA_GROUPS];
 	bool uars[HCA_UARS];
+	/* Of an Ethernet port. */
+	struct hca_address addresses[HCA_ADDRESSES];
+	struct hca_frames sqs[HCA_FRAME_QUEUES], rqs[HCA_FRAME_QUEUES];
 	/* Greater than any number that was used: a pass looks no further. */
 	uint32_t qp_end, cq_end;
 } hca;
@@ -214,6 +239,36 @@ void hca_gid(uint32_t index, uint8_t ret_gid[16]);
 enum hca_status hca_query_gid(const struct hca_call *call);
 enum hca_status hca_query_pkey(const struct hca_call *call);
 
+uint64_t hca_node_guid(void);
+/* Return the largest values of capabilities of this type. */
+uint8_t *hca_most(uint32_t type);
+
+/* mlx5_roce.c: an Ethernet port in the place of the InfiniBand one. */
+extern bool hca_ethernet;
+void hca_roce_capabilities(void);
+/* Return whether the register is one of an Ethernet port. */
+bool hca_roce_register(uint32_t number, uint8_t *data);
+enum hca_status hca_query_vport_state(const struct hca_call *call);
+enum hca_status hca_query_nic(const struct hca_call *call);
+enum hca_status hca_modify_nic(const struct hca_call *call);
+enum hca_status hca_set_address(const struct hca_call *call);
+/* Return an address of the port, or NULL. */
+const struct hca_address *hca_address(uint32_t index);
+/* Return the code of the header in front of a datagram from that address. */
+uint8_t hca_header_kind(const struct hca_address *from);
+void hca_mac(uint8_t ret_mac[HCA_MAC]);
+bool hca_is_own_mac(const uint8_t *mac);
+
+/* mlx5_frame.c: the netdev's queues. */
+enum hca_status hca_create_frame_sq(const struct hca_call *call);
+enum hca_status hca_create_frame_rq(const struct hca_call *call);
+enum hca_status hca_modify_frame_sq(const struct hca_call *call);
+enum hca_status hca_modify_frame_rq(const struct hca_call *call);
+enum hca_status hca_destroy_frame_sq(const struct hca_call *call);
+enum hca_status hca_destroy_frame_rq(const struct hca_call *call);
+/* Make one pass over the queues; return whether there was work. */
+bool hca_frames(void);
+
 /* mlx5_object.c: event queues, completion queues, SRQs, memory keys. */
 enum hca_status hca_create_eq(const struct hca_call *call);
 enum hca_status hca_destroy_eq(const struct hca_call *call);
@@ -260,6 +315,8 @@ bool hca_queues(void);
 /* mlx5_event.c: completions and events. */
 /* @solicited: the sender asks for an event. */
 void hca_complete(uint32_t cq, const struct completion *completion, bool solicited);
+/* A frame that the netdev receives. @sum: of its IP packet. */
+void hca_complete_frame(uint32_t cq, const struct completion *completion, uint16_t sum);
 void hca_announce_all(void);
 /* Write an event with these bytes to the queue that takes its type. */
 void hca_event(enum hca_event type, const void *data, size_t length);

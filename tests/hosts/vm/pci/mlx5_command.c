@@ -155,10 +155,16 @@ static const struct {
 	{ 0x706, "DESTROY_XRC_SRQ", hca_destroy_srq },
 	{ 0x707, "QUERY_XRC_SRQ", hca_query_srq },
 	{ 0x708, "ARM_XRC_SRQ", hca_modify_srq },
+	{ 0x750, "QUERY_VPORT_STATE", hca_query_vport_state },
+	{ 0x751, "MODIFY_VPORT_STATE", accept },
+	{ 0x754, "QUERY_NIC_VPORT_CONTEXT", hca_query_nic },
+	{ 0x755, "MODIFY_NIC_VPORT_CONTEXT", hca_modify_nic },
+	{ 0x761, "SET_ROCE_ADDRESS", hca_set_address },
 	{ 0x762, "QUERY_HCA_VPORT_CONTEXT", hca_query_port },
 	{ 0x763, "MODIFY_HCA_VPORT_CONTEXT", hca_modify_port },
 	{ 0x764, "QUERY_HCA_VPORT_GID", hca_query_gid },
 	{ 0x765, "QUERY_HCA_VPORT_PKEY", hca_query_pkey },
+	{ 0x770, "QUERY_VPORT_COUNTER", accept },
 	{ 0x771, "ALLOC_Q_COUNTER", alloc_counters },
 	{ 0x772, "DEALLOC_Q_COUNTER", accept },
 	{ 0x773, "QUERY_Q_COUNTER", accept },
@@ -173,10 +179,36 @@ static const struct {
 	{ 0x80f, "DEALLOC_XRCD", accept },
 	{ 0x816, "ALLOC_TRANSPORT_DOMAIN", alloc_number },
 	{ 0x817, "DEALLOC_TRANSPORT_DOMAIN", accept },
+	{ 0x900, "CREATE_TIR", alloc_number },
+	{ 0x901, "MODIFY_TIR", accept },
+	{ 0x902, "DESTROY_TIR", accept },
+	{ 0x904, "CREATE_SQ", hca_create_frame_sq },
+	{ 0x905, "MODIFY_SQ", hca_modify_frame_sq },
+	{ 0x906, "DESTROY_SQ", hca_destroy_frame_sq },
+	{ 0x908, "CREATE_RQ", hca_create_frame_rq },
+	{ 0x909, "MODIFY_RQ", hca_modify_frame_rq },
+	{ 0x90a, "DESTROY_RQ", hca_destroy_frame_rq },
 	{ 0x90c, "CREATE_RMP", hca_create_rmp },
 	{ 0x90d, "MODIFY_RMP", hca_modify_srq },
 	{ 0x90e, "DESTROY_RMP", hca_destroy_srq },
 	{ 0x90f, "QUERY_RMP", hca_query_srq },
+	{ 0x912, "CREATE_TIS", alloc_number },
+	{ 0x913, "MODIFY_TIS", accept },
+	{ 0x914, "DESTROY_TIS", accept },
+	{ 0x916, "CREATE_RQT", alloc_number },
+	{ 0x917, "MODIFY_RQT", accept },
+	{ 0x918, "DESTROY_RQT", accept },
+	{ 0x92f, "SET_FLOW_TABLE_ROOT", accept },
+	{ 0x930, "CREATE_FLOW_TABLE", alloc_number },
+	{ 0x931, "DESTROY_FLOW_TABLE", accept },
+	{ 0x933, "CREATE_FLOW_GROUP", alloc_number },
+	{ 0x934, "DESTROY_FLOW_GROUP", accept },
+	{ 0x936, "SET_FLOW_TABLE_ENTRY", accept },
+	{ 0x938, "DELETE_FLOW_TABLE_ENTRY", accept },
+	{ 0x939, "ALLOC_FLOW_COUNTER", alloc_number },
+	{ 0x93a, "DEALLOC_FLOW_COUNTER", accept },
+	{ 0x93b, "QUERY_FLOW_COUNTER", accept },
+	{ 0x93c, "MODIFY_FLOW_TABLE", accept },
 };
 
 enum hca_status hca_execute(const struct hca_call *call)
@@ -225,6 +257,10 @@ void hca_forget_all(void)
 		hca_unmap_ring(&hca.qps[i].map);
 	for (int i = 0; i < HCA_SRQS; i++)
 		hca_unmap_ring(&hca.srqs[i].map);
+	for (int i = 0; i < HCA_FRAME_QUEUES; i++) {
+		hca_unmap_ring(&hca.sqs[i].map);
+		hca_unmap_ring(&hca.rqs[i].map);
+	}
 	for (int i = 0; i < HCA_KEYS; i++)
 		free(hca.keys[i].page);
 	memset(&hca, 0, sizeof(hca));

@@ -8,6 +8,8 @@ enum {
 	EQE_DATA = 32,
 	EQE_OWNER = 63,
 	NUMBER = 24, /* in the data */
+	CQE_CHECKSUM = 20,
+	CQE_SLID = 22,
 };
 
 static void write_event(struct hca_eq *eq, enum hca_event type, const void *data, size_t length)
@@ -63,20 +65,41 @@ static void overrun(struct hca_cq *cq)
 	hca_event(HCA_EVENT_CQ_ERROR, data, sizeof(data));
 }
 
-void hca_complete(uint32_t number, const struct completion *c, bool solicited)
+/* Return the CQ if it has room for a completion. */
+static struct hca_cq *cq_with_room(uint32_t number)
 {
 	struct hca_cq *cq = number < HCA_CQS ? &hca.cqs[number] : NULL;
-	struct mlx5_cqe cqe;
 
 	if (!cq || !cq->used || cq->object.overrun)
+		return NULL;
+	if (mlx_in_ring(&cq->object) < cq->object.ring.entries)
+		return cq;
+	overrun(cq);
+	return NULL;
+}
+
+void hca_complete_frame(uint32_t number, const struct completion *c, uint16_t sum)
+{
+	struct hca_cq *cq = cq_with_room(number);
+	struct mlx5_cqe cqe;
+
+	if (!cq)
 		return;
-	if (mlx_in_ring(&cq->object) >= cq->object.ring.entries) {
-		overrun(cq);
-		return;
-	}
 	cqe = mlx5_completion(c, play_now() * 1000000);
-	cqe.path[22] = HCA_LID >> 8;
-	cqe.path[23] = HCA_LID & 0xff;
+	put16(cqe.path + CQE_CHECKSUM, sum);
+	cqe.opcode_qpn = 0; /* no mark of a flow */
+	mlx5_write_cqe(&cq->object, &cqe, CQE_RESP_SEND, 0);
+}
+
+void hca_complete(uint32_t number, const struct completion *c, bool solicited)
+{
+	struct hca_cq *cq = cq_with_room(number);
+	struct mlx5_cqe cqe;
+
+	if (!cq)
+		return;
+	cqe = mlx5_completion(c, play_now() * 1000000);
+	put16(cqe.path + CQE_SLID, hca_ethernet ? 0 : HCA_LID);
 	mlx5_write_cqe(&cq->object, &cqe, cqe.op_own >> 4, 0);
 	if (c->wc->status || solicited)
 		cq->object.solicited_until = cq->object.produced;

@@ -16,6 +16,7 @@ struct message {
 	uint32_t bytes;
 	uint8_t grh[HCA_GRH]; /* of a datagram */
 	bool is_datagram, has_grh;
+	uint8_t header_kind; /* of a datagram on an Ethernet port */
 };
 
 /* mlx5_queue.c */

@@ -94,7 +94,19 @@ void hca_capabilities_reset(void)
 	put(most[ATOMIC], ATOMIC_OPERATIONS, 3); /* compare and swap, fetch and add */
 	put(most[ATOMIC], ATOMIC_SIZE_QP, 8);
 	put(most[ATOMIC], ATOMIC_SIZE_DC, 8);
+	if (hca_ethernet)
+		hca_roce_capabilities();
 	memcpy(now, most, sizeof(now));
+}
+
+uint8_t *hca_most(uint32_t type)
+{
+	return most[type];
+}
+
+uint64_t hca_node_guid(void)
+{
+	return node_guid + play_slot() * 2;
 }
 
 /* The mode has the type, and in bit 0 whether the current values are wanted or the largest ones. */
@@ -125,6 +137,8 @@ enum hca_status hca_set_capabilities(const struct hca_call *call)
 
 static enum hca_status read_register(uint32_t number, uint8_t *data)
 {
+	if (hca_ethernet && hca_roce_register(number, data))
+		return HCA_OK;
 	switch (number) {
 	case REG_PTYS: /* 4X EDR */
 		put(data, PTYS_LINK_WIDTH_CAPABILITY, 0xf);
@@ -166,7 +180,7 @@ enum hca_status hca_access_register(const struct hca_call *call)
 	}
 	if (number == REG_NODE_DESCRIPTION)
 		memcpy(description, call->in + DATA, sizeof(description));
-	else if (number != REG_HOST_ENDIANNESS)
+	else if (number != REG_HOST_ENDIANNESS && !hca_ethernet)
 		return HCA_BAD_PARAMETER;
 	return HCA_OK;
 }
@@ -177,7 +191,7 @@ enum hca_status hca_query_port(const struct hca_call *call)
 		ACTIVE = 4,
 		LINK_UP = 5,
 	};
-	uint64_t guid = node_guid + play_slot() * 2;
+	uint64_t guid = hca_node_guid();
 	uint8_t *c = call->out + COMMAND_CONTEXT;
 
 	put(c, PORT_HAS_SMI, 1);
@@ -208,11 +222,15 @@ enum hca_status hca_modify_port(const struct hca_call *call)
 /* The first GID and the first P_Key of the port are the only ones. */
 void hca_gid(uint32_t index, uint8_t ret_gid[16])
 {
+	const struct hca_address *address = hca_address(index);
+
 	memset(ret_gid, 0, 16);
-	if (index)
+	if (address)
+		memcpy(ret_gid, address->gid, 16);
+	if (hca_ethernet || index)
 		return;
 	put64(ret_gid, 0xfe80000000000000);
-	put64(ret_gid + 8, node_guid + play_slot() * 2 + 1);
+	put64(ret_gid + 8, hca_node_guid() + 1);
 }
 
 enum hca_status hca_query_gid(const struct hca_call *call)

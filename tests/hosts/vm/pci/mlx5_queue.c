@@ -173,6 +173,7 @@ static void describe_receive(const struct message *m, struct ibv_wc *wc)
 	wc->src_qp = m->from->object.number;
 	wc->byte_len = m->bytes;
 	wc->slid = HCA_LID;
+	wc->sl = m->header_kind;
 	wc->wc_flags = m->has_grh ? IBV_WC_GRH : 0;
 	switch (m->work->wr.opcode) {
 	case IBV_WR_RDMA_WRITE_WITH_IMM:
@@ -315,10 +316,16 @@ static bool needs_receive(enum ibv_wr_opcode opcode)
 	       opcode == IBV_WR_SEND_WITH_INV || opcode == IBV_WR_RDMA_WRITE_WITH_IMM;
 }
 
+static bool leads_here(const struct hca_qp *from)
+{
+	return hca_ethernet ? hca_is_own_mac(from->context + QPC_PATH_MAC)
+			    : get(from->context, QPC_RLID) == HCA_LID;
+}
+
 static bool is_connected(const struct hca_qp *from, const struct hca_qp *to)
 {
-	return get(from->context, QPC_RLID) == HCA_LID && message_is_ready(to) &&
-	       to->type == from->type && get(to->context, QPC_REMOTE_QPN) == from->object.number;
+	return leads_here(from) && message_is_ready(to) && to->type == from->type &&
+	       get(to->context, QPC_REMOTE_QPN) == from->object.number;
 }
 
 static bool has_xrc_srq(const struct message *m)
