@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Addresses. RoCE GIDs are IP addresses. Therefore only two things are looked up: the device with
- * an address, and the source address by the routing table. The path needs no subnet manager,
- * because its parameters are those that the kernel uses for RoCE.
+ * Bind and resolve. Only two things are looked up: the device with an address, and the source
+ * address by the routing table.
  */
 #include <string.h>
 
@@ -10,119 +9,8 @@
 #include "librdmacm/sockaddr.h"
 
 enum {
-	PKEY_DEFAULT = 0xffff,
-	PACKET_LIFE_TIME = 16, /* 0.27 s, the value that the kernel assumes for RoCE */
-	HOP_LIMIT = 64,
-	SELECTOR_EQUAL = 2,
-	GIDS_MAX = 64,
+	PKEY_DEFAULT = 0xffff
 };
-
-/* --- addresses and GIDs --- */
-
-void ibcm_addr_to_gid(const struct sockaddr *addr, union ibv_gid *ret_gid)
-{
-	union ibv_gid gid = {};
-
-	if (addr->sa_family == AF_INET) {
-		gid.raw[10] = gid.raw[11] = 0xff;
-		memcpy(gid.raw + 12, &((const struct sockaddr_in *)addr)->sin_addr, 4);
-	} else {
-		memcpy(gid.raw, &((const struct sockaddr_in6 *)addr)->sin6_addr, 16);
-	}
-	*ret_gid = gid;
-}
-
-bool ibcm_gid_is_ipv4(const union ibv_gid *gid)
-{
-	static const uint8_t prefix[12] = { [10] = 0xff, [11] = 0xff };
-
-	return !memcmp(gid->raw, prefix, sizeof(prefix));
-}
-
-struct search {
-	int (*fn)(const struct ibcm_local *local, void *arg);
-	void *arg;
-	uint32_t ifindex; /* 0: any */
-	union ibv_gid gid;
-	struct ibcm_local found;
-};
-
-/*
- * List the GIDs of a device. Return: the number of GIDs; 0 also if the query fails; -EIO: a forked
- * child queried a device of its parent.
- */
-static int device_gids(struct cm_device *dev, struct ibv_gid_entry entries[GIDS_MAX])
-{
-	ssize_t n;
-
-	if (!dev->user || cm_device_open(dev) < 0)
-		return 0;
-	n = ibv_query_gid_table(dev->verbs, entries, GIDS_MAX, 0);
-	return n == -EIO ? ibcm_child_refuse() : max_of(n, (ssize_t)0);
-}
-
-static int search_device(struct cm_device *dev, void *arg)
-{
-	struct ibv_gid_entry entries[GIDS_MAX];
-	struct search *search = arg;
-	int n = device_gids(dev, entries);
-
-	if (n < 0)
-		return n;
-	for (int i = 0; i < n; i++) {
-		if (memcmp(&entries[i].gid, &search->gid, sizeof(search->gid)) ||
-		    (search->ifindex && entries[i].ndev_ifindex != search->ifindex))
-			continue;
-		search->found = (struct ibcm_local){ .cm = dev,
-						     .index = entries[i].gid_index,
-						     .gid = entries[i].gid };
-		return 1;
-	}
-	return 0;
-}
-
-int ibcm_local_find(const struct sockaddr *addr, struct ibcm_local *ret_local)
-{
-	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)addr;
-	struct search search = {};
-	int r;
-
-	if (addr->sa_family != AF_INET && addr->sa_family != AF_INET6)
-		return -EAFNOSUPPORT;
-	ibcm_addr_to_gid(addr, &search.gid);
-	if (addr->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&in6->sin6_addr))
-		search.ifindex = in6->sin6_scope_id;
-	r = cm_devices_each(search_device, &search);
-	if (r <= 0)
-		return r < 0 ? r : -EADDRNOTAVAIL;
-	*ret_local = search.found;
-	return 0;
-}
-
-static int each_of_device(struct cm_device *dev, void *arg)
-{
-	struct ibv_gid_entry entries[GIDS_MAX];
-	const struct search *search = arg;
-	int n = device_gids(dev, entries), r = 0;
-
-	if (n < 0)
-		return n;
-	for (int i = 0; i < n && !r; i++) {
-		struct ibcm_local local = { .cm = dev,
-					    .index = entries[i].gid_index,
-					    .gid = entries[i].gid };
-
-		r = search->fn(&local, search->arg);
-	}
-	return r;
-}
-
-int ibcm_local_each(int (*fn)(const struct ibcm_local *local, void *arg), void *arg)
-{
-	struct search search = { .fn = fn, .arg = arg };
-
-	return cm_devices_each(each_of_device, &search);
-}
 
 bool ibcm_serves(const struct sockaddr *addr)
 {
@@ -438,66 +326,4 @@ int ibcm_query_addr(struct cm_id *id)
 		iid->id = id; /* from now on the events of the request belong to this id */
 	ibcm_unlock();
 	return 0;
-}
-
-static void port_query(const struct ibcm_id *iid, struct ibv_port_attr *ret)
-{
-	if (ibv_query_port(iid->dev->verbs, 1, ret))
-		*ret = (struct ibv_port_attr){ .active_mtu = IBV_MTU_1024 };
-}
-
-uint8_t ibcm_path_mtu(const struct ibcm_id *iid)
-{
-	struct ibv_port_attr port;
-
-	port_query(iid, &port);
-	return port.active_mtu;
-}
-
-uint8_t ibcm_path_rate(const struct ibcm_id *iid)
-{
-	struct ibv_port_attr port;
-
-	port_query(iid, &port);
-	/* Like the kernel's RoCE: 10 Gbit/s, and one value for all faster speeds. */
-	return port.active_speed > 4 ? IBV_RATE_40_GBPS : IBV_RATE_10_GBPS;
-}
-
-uint8_t ibcm_packet_life_time(const struct ibcm_id *iid)
-{
-	return iid->ack_timeout_set && iid->ack_timeout ? iid->ack_timeout - 1 : PACKET_LIFE_TIME;
-}
-
-int ibcm_query_route(struct cm_id *id)
-{
-	const struct ibcm_id *iid = id->ibcm;
-	struct ibv_sa_path_rec path = {
-		.dgid = iid->remote_gid,
-		.sgid = iid->local.gid,
-		.hop_limit = HOP_LIMIT,
-		.traffic_class = iid->tos,
-		.reversible = 1,
-		.numb_path = 1,
-		.pkey = htons(PKEY_DEFAULT),
-		.mtu_selector = SELECTOR_EQUAL,
-		.mtu = iid->conn.qp.mtu ? iid->conn.qp.mtu : ibcm_path_mtu(iid),
-		.rate_selector = SELECTOR_EQUAL,
-		.rate = ibcm_path_rate(iid),
-		.packet_life_time_selector = SELECTOR_EQUAL,
-		.packet_life_time = ibcm_packet_life_time(iid),
-	};
-
-	return cm_id_set_paths(id, &path, 1);
-}
-
-struct ibv_ah_attr ibcm_ah_attr(const struct ibcm_id *iid)
-{
-	return (struct ibv_ah_attr){
-		.is_global = 1,
-		.port_num = 1,
-		.grh = { .dgid = iid->remote_gid,
-			 .sgid_index = iid->local.index,
-			 .hop_limit = HOP_LIMIT,
-			 .traffic_class = iid->tos },
-	};
 }

@@ -11,155 +11,6 @@
 
 #define SUSPECT_AGAIN 1000000000ull /* ns */
 
-/* --- identifiers --- */
-
-static LIST_HEAD(, ibcm_id) all = LIST_HEAD_INITIALIZER(all);
-
-struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud)
-{
-	struct ibcm_id *iid = calloc(1, sizeof(*iid));
-
-	if (!iid)
-		return NULL;
-	TAILQ_INIT(&iid->records);
-	ibcm_channel_set(iid, channel);
-	iid->ps = ps;
-	iid->ud = ud;
-	iid->psn = ibcm_random() & 0xffffff;
-	iid->qkey = RDMA_UDP_QKEY;
-	LIST_INSERT_HEAD(&all, iid, entry);
-	return iid;
-}
-
-void ibcm_id_release(struct ibcm_id *iid)
-{
-	ibcm_share_leave(iid);
-	ibcm_guard_end(iid);
-	ibcm_table_remove(iid);
-	ibcm_port_drop(iid);
-	ibcm_channel_set(iid, NULL);
-	LIST_REMOVE(iid, entry);
-	free(iid);
-}
-
-/* --- results of a step --- */
-
-static void copy_private(struct cm_event *ev, const struct ibcm_mad *mad, uint32_t skip)
-{
-	uint32_t length = mad->private_len - skip;
-
-	memcpy(ev->private_data, mad->private_data + skip, length);
-	ev->event.param.conn.private_data_len = length;
-}
-
-static void report_reply(struct ibcm_id *iid, const struct ibcm_mad *mad)
-{
-	struct cm_event *ev = ibcm_event_new(iid, RDMA_CM_EVENT_CONNECT_RESPONSE, 0);
-
-	if (!ev)
-		return;
-	copy_private(ev, mad, 0);
-	ev->event.param.conn.responder_resources = iid->conn.qp.responder_resources;
-	ev->event.param.conn.initiator_depth = iid->conn.qp.initiator_depth;
-	ev->event.param.conn.flow_control = mad->rep.flow_control;
-	ev->event.param.conn.rnr_retry_count = mad->rep.rnr_retry_count;
-	ev->event.param.conn.srq = mad->rep.srq;
-	ev->event.param.conn.qp_num = mad->rep.qpn;
-	ev->ece.vendor_id = mad->rep.vendor_id;
-	ev->ece.options = mad->attr_mod;
-}
-
-static void report_rejected(struct ibcm_id *iid, const struct ibcm_mad *mad, int reason)
-{
-	struct cm_event *ev = ibcm_event_new(iid, RDMA_CM_EVENT_REJECTED, reason);
-
-	if (ev)
-		copy_private(ev, mad, 0);
-}
-
-static void report_resolved(struct ibcm_id *iid, const struct ibcm_mad *mad, int status)
-{
-	struct cm_event *ev;
-
-	if (status) {
-		if (iid->id)
-			cm_info(iid->id, "no answer to the request for its QP: %s",
-				ibcm_sidr_status_str(status));
-		ibcm_event_new(iid, RDMA_CM_EVENT_UNREACHABLE, status);
-		return;
-	}
-	ev = ibcm_event_new(iid, RDMA_CM_EVENT_ESTABLISHED, 0);
-	if (!ev)
-		return;
-	copy_private(ev, mad, 0);
-	ev->event.param.ud.ah_attr = ibcm_ah_attr(iid);
-	ev->event.param.ud.qp_num = mad->sidr_rep.qpn;
-	ev->event.param.ud.qkey = mad->sidr_rep.qkey;
-}
-
-static void report(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm_mad *mad)
-{
-	static const enum rdma_cm_event_type plain[] = {
-		[IBCM_EVENT_ESTABLISHED] = RDMA_CM_EVENT_ESTABLISHED,
-		[IBCM_EVENT_UNREACHABLE] = RDMA_CM_EVENT_UNREACHABLE,
-		[IBCM_EVENT_DISCONNECTED] = RDMA_CM_EVENT_DISCONNECTED,
-		[IBCM_EVENT_TIMEWAIT_EXIT] = RDMA_CM_EVENT_TIMEWAIT_EXIT,
-	};
-
-	switch (out->event) {
-	case IBCM_EVENT_REPLY:
-		report_reply(iid, mad);
-		break;
-	case IBCM_EVENT_REJECTED:
-		report_rejected(iid, mad, out->status);
-		break;
-	case IBCM_EVENT_RESOLVED:
-		report_resolved(iid, mad, out->status);
-		break;
-	default:
-		ibcm_event_new(iid, plain[out->event], out->status);
-		break;
-	}
-}
-
-/* Send a probe. A peer on this host needs no probes, because the host reports its death. */
-static void probe(struct ibcm_id *iid, const struct ibcm_out *out)
-{
-	int r = ibcm_probe_send(iid, out->mad[0]);
-
-	if (r == -ENOENT)
-		ibcm_state_near(&iid->conn);
-	if (r < 0 && out->must)
-		ibcm_id_send(iid, out->mad[0]);
-}
-
-void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm_mad *mad)
-{
-	if (out->probe)
-		probe(iid, out);
-	for (unsigned int i = out->probe; i < out->mads; i++)
-		ibcm_id_send(iid, out->mad[i]);
-	if (out->answered)
-		ibcm_answered_add(iid, out->mad[0]);
-	ibcm_state_watch(&iid->conn, ibcm_now());
-	if (out->has_event && !iid->detached && !iid->removed && !iid->silent)
-		report(iid, out, mad);
-	if (iid->conn.state == IBCM_IDLE)
-		ibcm_table_remove_peer(iid);
-	ibcm_share_update(iid);
-	ibcm_guard_update(iid);
-	if (ibcm_heap_update(iid) < 0)
-		log_err("rdma_cm: no memory for a timeout");
-	ibcm_wake_by(iid->conn.deadline);
-	ibcm_id_release_ended(iid);
-}
-
-void ibcm_id_release_ended(struct ibcm_id *iid)
-{
-	if (iid->detached && !iid->held && iid->conn.state == IBCM_IDLE)
-		ibcm_id_release(iid);
-}
-
 /* --- requests --- */
 
 /* A message and its origin. */
@@ -319,7 +170,8 @@ static void request_event(struct ibcm_id *listener, struct ibcm_id *child, const
 		ibcm_request_refuse(child);
 		return;
 	}
-	copy_private(ev, &in->mad, IBCM_IP_LEN);
+	ibcm_event_private(ev, in->mad.private_data + IBCM_IP_LEN,
+			   in->mad.private_len - IBCM_IP_LEN);
 	if (in->mad.type != IBCM_REQ)
 		return;
 	ev->event.param.conn.responder_resources = req->initiator_depth;
@@ -475,17 +327,6 @@ bool ibcm_request_again(struct ibcm_dev *dev, const struct verbs_gsi_mad *from, 
 	return last;
 }
 
-void ibcm_request_refuse(struct ibcm_id *child)
-{
-	struct ibcm_out out = {};
-
-	child->id = NULL;
-	child->detached = true;
-	ibcm_channel_set(child, NULL);
-	ibcm_state_destroy(&child->conn, ibcm_now(), &out);
-	ibcm_run(child, &out, NULL);
-}
-
 /* --- answers --- */
 
 /* Find the connection of a REJ after a timeout. Its sender may not know the id of this side. */
@@ -616,22 +457,30 @@ static void peer_gone(struct ibcm_id *iid, void *arg)
 	ibcm_run(iid, &out, NULL);
 }
 
-/*
- * Report the removal of a device to all identifiers on its addresses, as the kernel does. A
- * listener on any address stays, because other devices may exist and a new interface may get the
- * same name.
- */
-static void device_removed(struct ibcm_dev *dev)
-{
-	struct ibcm_id *iid;
+struct refusal {
+	const union ibv_gid *local, *remote;
+};
 
-	LIST_FOREACH(iid, &all, entry) {
-		if (iid->local.cm != dev->cm || iid->detached || iid->removed)
-			continue;
-		iid->removed = true;
-		if (!iid->silent)
-			ibcm_event_new(iid, RDMA_CM_EVENT_DEVICE_REMOVAL, 0);
-	}
+static void refused(struct ibcm_id *iid, void *arg)
+{
+	const struct refusal *refusal = arg;
+	struct ibcm_out out = {};
+
+	if (memcmp(&iid->remote_gid, refusal->remote, sizeof(iid->remote_gid)) ||
+	    memcmp(&iid->local.gid, refusal->local, sizeof(iid->local.gid)))
+		return;
+	if (ibcm_state_is_asking(&iid->conn) && iid->id)
+		cm_info(iid->id,
+			"that host has no RoCE device in use: its UDP port 4791 is closed");
+	ibcm_state_refused(&iid->conn, ibcm_now(), &out);
+	ibcm_run(iid, &out, NULL);
+}
+
+void ibcm_refused(const union ibv_gid *local, const union ibv_gid *remote)
+{
+	struct refusal refusal = { local, remote };
+
+	ibcm_table_each(refused, &refusal);
 }
 
 /*
@@ -653,7 +502,7 @@ void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from)
 	uint16_t gone = from->gone;
 
 	if (from->removed)
-		device_removed(dev);
+		ibcm_ids_remove_device(dev);
 	else if (gone)
 		ibcm_table_each(peer_gone, &gone);
 	else if (ibcm_mad_unpack(from->data, &in.mad) < 0)
@@ -661,6 +510,6 @@ void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from)
 	else if (in.mad.type != IBCM_REQ && in.mad.type != IBCM_SIDR_REQ)
 		answer_arrived(&in);
 	else if (!request_arrived(&in) &&
-		 !ibcm_park(dev, from, in.mad.local_id, is_of_socket(&in.mad)))
+		 !ibcm_park(dev, from, in.mad.local_id, is_of_socket(&in.mad), ibcm_request_again))
 		answer_stray(&in);
 }

@@ -23,21 +23,10 @@ struct ibcm_channel {
 	uint64_t waited; /* ns: waiting time for the last event */
 };
 
-static int user_device(struct cm_device *dev, void *arg)
+int ibcm_channel_new(struct ibcm_channel **ret_channel, int *ret_fd)
 {
-	return dev->user;
-}
+	struct ibcm_channel *channel = calloc(1, sizeof(*channel));
 
-int ibcm_open_channel(struct cm_channel *ch, int *ret_fd)
-{
-	struct ibcm_channel *channel;
-	int r;
-
-	ibcm_interfaces_begin();
-	r = cm_devices_each(user_device, NULL);
-	if (r <= 0)
-		return r < 0 ? r : -ENODEV;
-	channel = calloc(1, sizeof(*channel));
 	if (!channel)
 		return -ENOMEM;
 	TAILQ_INIT(&channel->records);
@@ -49,13 +38,25 @@ int ibcm_open_channel(struct cm_channel *ch, int *ret_fd)
 	 */
 	channel->fd = eventfd(0, EFD_CLOEXEC);
 	if (channel->fd < 0) {
-		r = -errno;
+		int r = -errno;
+
 		free(channel);
 		return r;
 	}
-	ch->ibcm = channel;
+	*ret_channel = channel;
 	*ret_fd = channel->fd;
 	return 0;
+}
+
+void ibcm_channel_free(struct ibcm_channel *channel)
+{
+	close(channel->fd);
+	free(channel);
+}
+
+struct ibcm_id *ibcm_channel_first(struct ibcm_channel *channel)
+{
+	return LIST_FIRST(&channel->ids);
 }
 
 void ibcm_channel_set(struct ibcm_id *iid, struct ibcm_channel *channel)
@@ -112,6 +113,12 @@ struct cm_event *ibcm_event_new(struct ibcm_id *iid, enum rdma_cm_event_type typ
 	struct ibcm_record *record = record_new(iid, type, status);
 
 	return record ? &record->ev : NULL;
+}
+
+void ibcm_event_private(struct cm_event *ev, const uint8_t *data, uint32_t length)
+{
+	memcpy(ev->private_data, data, length);
+	ev->event.param.conn.private_data_len = length;
 }
 
 struct cm_event *ibcm_event_request(struct ibcm_id *iid, struct ibcm_id *child)
@@ -208,45 +215,40 @@ void ibcm_event_set_waited(struct cm_channel *ch, uint64_t ns)
 
 /* --- dropping and moving --- */
 
-static void record_drop(struct ibcm_channel *channel, struct ibcm_record *record)
+static struct ibcm_id *record_drop(struct ibcm_channel *channel, struct ibcm_record *record)
 {
+	struct ibcm_id *child = record->child;
+
 	record_remove(channel, record);
-	if (record->child) {
+	if (child)
 		record->about->waiting--;
-		ibcm_request_refuse(record->child);
-	}
 	free(record);
+	return child;
 }
 
-void ibcm_close_channel(struct cm_channel *ch)
+bool ibcm_event_drop(struct ibcm_id *iid, struct ibcm_mc *mc, struct ibcm_id **ret_child)
 {
-	struct ibcm_channel *channel = ch->ibcm;
 	struct ibcm_record *record;
-	struct ibcm_id *iid;
 
-	ibcm_lock();
-	while ((record = TAILQ_FIRST(&channel->records)))
-		record_drop(channel, record);
-	while ((iid = LIST_FIRST(&channel->ids)))
-		ibcm_id_end(iid);
-	ch->ibcm = NULL;
-	ibcm_unlock();
-	close(channel->fd);
-	free(channel);
+	if (!iid->channel)
+		return false;
+	TAILQ_FOREACH(record, &iid->records, about_entry) {
+		if (mc && record->mc != mc)
+			continue;
+		*ret_child = record_drop(iid->channel, record);
+		return true;
+	}
+	return false;
 }
 
-void ibcm_events_drop(struct ibcm_id *iid, struct ibcm_mc *mc)
+bool ibcm_channel_drop(struct ibcm_channel *channel, struct ibcm_id **ret_child)
 {
-	struct ibcm_channel *channel = iid->channel;
-	struct ibcm_record *record, *next;
+	struct ibcm_record *record = TAILQ_FIRST(&channel->records);
 
-	if (!channel)
-		return;
-	for (record = TAILQ_FIRST(&iid->records); record; record = next) {
-		next = TAILQ_NEXT(record, about_entry);
-		if (!mc || record->mc == mc)
-			record_drop(channel, record);
-	}
+	if (!record)
+		return false;
+	*ret_child = record_drop(channel, record);
+	return true;
 }
 
 void ibcm_events_move(struct ibcm_id *iid, struct ibcm_channel *to)

@@ -33,40 +33,6 @@ static int ibcm_create_id(struct cm_id *id)
 	return 0;
 }
 
-static void listen_end(struct ibcm_id *iid)
-{
-	ibcm_listener_remove(iid);
-	verbs_gsi_listen(iid->dev->verbs, ibcm_service_id(iid), ibcm_listener_gid(iid), false);
-}
-
-static void groups_free(struct cm_id *id)
-{
-	struct cm_mc *mc;
-
-	LIST_FOREACH(mc, &id->groups, entry) {
-		free(mc->ibcm);
-		mc->ibcm = NULL;
-	}
-}
-
-void ibcm_id_end(struct ibcm_id *iid)
-{
-	struct ibcm_out out = {};
-
-	if (iid->step == STEP_LISTEN)
-		listen_end(iid);
-	ibcm_events_drop(iid, NULL);
-	if (iid->id)
-		groups_free(iid->id);
-	ibcm_port_drop(iid);
-	iid->id = NULL;
-	iid->step = STEP_ENDED;
-	iid->detached = true;
-	ibcm_channel_set(iid, NULL);
-	ibcm_state_destroy(&iid->conn, ibcm_now(), &out);
-	ibcm_run(iid, &out, NULL);
-}
-
 static int ibcm_destroy_id(struct cm_id *id, uint32_t *ret_events)
 {
 	struct ibcm_id *iid = id->ibcm;

@@ -3,21 +3,28 @@
  * The user-space connection manager: declarations shared by its files.
  *
  *   mad.c, state*.c  messages and states, pure
- *   ibcm.c           operations of the backend, by identifier
- *   addr.c           local addresses, ports, routes
- *   port.c           ports and their owners, also in other processes
- *   manager.c        the lock, devices, deadlines; the thread
- *   dispatch.c       messages in
+ *   lock.c           the lock, the clock
+ *   wake.c           what wakes the thread
+ *   device.c         devices in use
+ *   table.c          communication ids, and connections by the ids of peers; deadlines
+ *   share.c          the limit of identifiers for each host
+ *   answered.c       requests that had their only answer
+ *   listen.c         listeners
+ *   local.c, path.c  addresses of this host; paths to others
  *   interfaces.c     interfaces and addresses that come and go
- *   probe.c          messages out that a host without a receiver refuses
+ *   port.c           ports and their owners, also in other processes
  *   guard.c          messages out when this process has been killed
  *   send.c           messages out
- *   listen.c         listeners
- *   park.c           requests that wait for a listener
+ *   probe.c          messages out that a host without a receiver refuses
  *   event.c          channels, and the events in them
- *   table.c          communication ids, and connections by the ids of peers
- *   answered.c       requests that had their only answer
- *   share.c          the limit of identifiers for each host
+ *   park.c           requests that wait for a listener
+ *   id.c             identifiers, and the results of a step
+ *   dispatch.c       messages in
+ *   loop.c           the thread
+ *   addr.c, mcast.c, wait.c, channel.c, ibcm.c  operations of the backend
+ *
+ * A file calls only files above it in this list, and its neighbours in a line:
+ * tests/contract/rooms/ibcm.plan.
  *
  * One lock protects everything: ibcm_lock(). Operations of the provider are called under it. The
  * core is not called under it, but memory of an identifier is read and written.
@@ -115,39 +122,74 @@ struct ibcm_mc {
 	uint32_t reported;
 };
 
-/* --- manager.c --- */
+/* --- lock.c --- */
 
 void ibcm_lock(void);
+bool ibcm_lock_try(void);
 void ibcm_unlock(void);
+/* Take and release the lock around fork(). @child: this is the child, and the thread runs. */
+void ibcm_lock_fork_begin(void);
+void ibcm_lock_fork_end(bool child);
 uint64_t ibcm_now(void);
 uint32_t ibcm_random(void);
-/* Open QP1 of the device, and let the thread poll it. Without the lock. */
-int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev);
-/* Open QP1 of all devices in the same way. */
-int ibcm_dev_get_all(struct ibcm_dev **ret_any);
-/* Return the first open device of the list. Under the lock. */
-struct ibcm_dev *ibcm_dev_first(void);
 /*
  * Return whether this process was forked after the first use of a device. ibcm_child_refuse() logs
  * that and returns -EIO.
  */
 bool ibcm_is_child(void);
 int ibcm_child_refuse(void);
-/* Let the thread read the error queue of @fd by ibcm_probe_read(). */
-int ibcm_watch_errors(struct ibcm_dev *dev, int fd);
+
+/* --- wake.c --- */
+
+enum {
+	IBCM_WAKE_MAX = 16
+};
+
+int ibcm_wake_open(void);
+void ibcm_wake_close(void);
+/* Let the thread wake when @fd is readable, or when it has an error. */
+int ibcm_wake_watch(int fd, void *what);
+int ibcm_wake_watch_errors(int fd, void *what);
 /*
  * Call before @fd is closed. Otherwise the watch would stay, because a forked child has the
  * descriptor, too.
  */
-void ibcm_unwatch_errors(int fd);
-/* Return the upper byte of the communication ids of this process. */
-uint16_t ibcm_prefix(void);
+void ibcm_wake_unwatch(int fd);
+/* Wait in the thread. Return: the number of descriptors in @ready, each by its @what. */
+int ibcm_wake_wait(void *ready[IBCM_WAKE_MAX], int timeout_ms);
+/* Set the time in ns when the thread wakes without a signal; 0: it is awake. Under the lock. */
+void ibcm_wake_set(uint64_t at);
 /*
  * Wake the thread to check deadlines. ibcm_wake_by() does nothing if the thread wakes before
  * @deadline (0: never).
  */
 void ibcm_wake(void);
 void ibcm_wake_by(uint64_t deadline);
+
+/* --- device.c --- */
+
+/* What loop.c does for the devices. */
+struct ibcm_loop {
+	int (*start)(void);	    /* start the thread, if it does not run */
+	bool (*arrived)(void *dev); /* a message arrived in the device's thread */
+	void (*fork_watch)(void);
+};
+
+extern const struct ibcm_loop ibcm_loop;
+
+/* Call before the first device is opened. */
+void ibcm_devices_serve(const struct ibcm_loop *loop);
+/* Open QP1 of the device, and let the thread poll it. Without the lock. */
+int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev);
+/* Open QP1 of all devices in the same way. */
+int ibcm_dev_get_all(struct ibcm_dev **ret_any);
+/* Return the first open device of the list. Under the lock. */
+struct ibcm_dev *ibcm_dev_first(void);
+/* Return the upper byte of the communication ids of this process. */
+uint16_t ibcm_prefix(void);
+/* Take and release the lock of opening around fork(). */
+void ibcm_devices_fork_begin(void);
+void ibcm_devices_fork_end(void);
 
 /* --- interfaces.c; without the lock --- */
 
@@ -186,8 +228,9 @@ bool ibcm_send_retry(void);
  * host, and was not sent.
  */
 int ibcm_probe_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN]);
-/* Read the refusals that hosts have sent. */
-void ibcm_probe_read(struct ibcm_dev *dev);
+typedef void ibcm_refused_fn(const union ibv_gid *local, const union ibv_gid *remote);
+/* Call @refused for each refusal that a host has sent. */
+void ibcm_probe_read(struct ibcm_dev *dev, ibcm_refused_fn *refused);
 
 /* --- guard.c --- */
 
@@ -232,18 +275,24 @@ const uint8_t *ibcm_answered_find(const union ibv_gid *gid, uint32_t id, uint64_
 /* --- park.c; under the lock --- */
 
 /*
+ * Handle a parked request again. Return: whether it need not wait any more. @last: answer the
+ * request even without a listener.
+ */
+typedef bool ibcm_again_fn(struct ibcm_dev *dev, const struct verbs_gsi_mad *from, bool last);
+/*
  * Keep a request without a listener for a moment. @id: the peer's communication id; @of_socket:
  * keep it only until all processes were searched. False: no memory, or all processes were searched
  * before.
  */
-bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id, bool of_socket);
+bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id, bool of_socket,
+	       ibcm_again_fn *again);
 /* Drop the request, because the peer gave up. Return: whether there was a request. */
 bool ibcm_park_withdraw(const union ibv_gid *gid, uint32_t id);
 /*
  * Search listeners for the parked requests, and refuse the requests that have waited long enough.
  * Return: time of the next search; 0: none.
  */
-uint64_t ibcm_park_look(uint64_t now);
+uint64_t ibcm_park_look(uint64_t now, ibcm_again_fn *again);
 
 /* --- table.c; all under the lock --- */
 
@@ -307,7 +356,7 @@ void ibcm_port_drop(struct ibcm_id *iid);
  */
 int ibcm_port_listen(struct ibcm_id *iid);
 
-/* --- addr.c --- */
+/* --- local.c --- */
 
 void ibcm_addr_to_gid(const struct sockaddr *addr, union ibv_gid *ret_gid);
 bool ibcm_gid_is_ipv4(const union ibv_gid *gid);
@@ -318,12 +367,9 @@ bool ibcm_gid_is_ipv4(const union ibv_gid *gid);
 int ibcm_local_find(const struct sockaddr *addr, struct ibcm_local *ret_local);
 /* Call @fn with each address of this host. Without the lock. */
 int ibcm_local_each(int (*fn)(const struct ibcm_local *local, void *arg), void *arg);
-bool ibcm_serves(const struct sockaddr *addr);
-int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr);
-int ibcm_resolve_addr(struct cm_id *id, const struct sockaddr *src, const struct sockaddr *dst,
-		      int timeout_ms);
-int ibcm_resolve_route(struct cm_id *id, int timeout_ms);
-int ibcm_query_addr(struct cm_id *id);
+
+/* --- path.c --- */
+
 int ibcm_query_route(struct cm_id *id);
 /* Return the address vector to the peer. */
 struct ibv_ah_attr ibcm_ah_attr(const struct ibcm_id *iid);
@@ -332,36 +378,58 @@ uint8_t ibcm_packet_life_time(const struct ibcm_id *iid);
 uint8_t ibcm_path_mtu(const struct ibcm_id *iid);
 uint8_t ibcm_path_rate(const struct ibcm_id *iid);
 
-/* --- dispatch.c; under the lock --- */
+/* --- addr.c --- */
 
-void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from);
-/*
- * Handle a parked request again. Return: whether it need not wait any more. @last: answer the
- * request even without a listener.
- */
-bool ibcm_request_again(struct ibcm_dev *dev, const struct verbs_gsi_mad *from, bool last);
+bool ibcm_serves(const struct sockaddr *addr);
+int ibcm_bind_addr(struct cm_id *id, const struct sockaddr *addr);
+int ibcm_resolve_addr(struct cm_id *id, const struct sockaddr *src, const struct sockaddr *dst,
+		      int timeout_ms);
+int ibcm_resolve_route(struct cm_id *id, int timeout_ms);
+int ibcm_query_addr(struct cm_id *id);
+
+/* --- id.c; under the lock --- */
+
+struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud);
 /* Send the messages and report the event of a step, and update the deadline. */
 void ibcm_run(struct ibcm_id *iid, const struct ibcm_out *out, const struct ibcm_mad *mad);
-struct ibcm_id *ibcm_id_new(struct ibcm_channel *channel, uint16_t ps, bool ud);
 /* Free an identifier that neither the program nor the time wait needs any more. */
 void ibcm_id_release(struct ibcm_id *iid);
 void ibcm_id_release_ended(struct ibcm_id *iid);
-
-/* --- ibcm.c --- */
-
-/* End an identifier, because the program destroys it or closes its channel. Under the lock. */
+/* End an identifier, because the program destroys it or closes its channel. */
 void ibcm_id_end(struct ibcm_id *iid);
+/*
+ * Drop the events about @iid. If @mc is not NULL, drop only the events about @mc. Refuse requests
+ * among them.
+ */
+void ibcm_events_drop(struct ibcm_id *iid, struct ibcm_mc *mc);
+/* Refuse a request and forget it. */
+void ibcm_request_refuse(struct ibcm_id *child);
+void ibcm_ids_remove_device(const struct ibcm_dev *dev);
+
+/* --- dispatch.c; under the lock --- */
+
+void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from);
+ibcm_again_fn ibcm_request_again;
+ibcm_refused_fn ibcm_refused;
 
 /* --- wait.c --- */
 
 /* Wait until there may be an event. Any number of threads may wait. */
 int ibcm_wait_event(struct cm_channel *ch);
 
-/* --- event.c --- */
+/* --- channel.c --- */
 
 int ibcm_open_channel(struct cm_channel *ch, int *ret_fd);
 /* Close the channel, and end its identifiers. */
 void ibcm_close_channel(struct cm_channel *ch);
+
+/* --- event.c --- */
+
+int ibcm_channel_new(struct ibcm_channel **ret_channel, int *ret_fd);
+/* Free a channel without events and identifiers. */
+void ibcm_channel_free(struct ibcm_channel *channel);
+/* Return an identifier with events in the channel, or NULL. Under the lock. */
+struct ibcm_id *ibcm_channel_first(struct ibcm_channel *channel);
 /* Set the channel for the events of an identifier; NULL: no events any more. */
 void ibcm_channel_set(struct ibcm_id *iid, struct ibcm_channel *channel);
 int ibcm_get_event(struct cm_channel *ch, struct cm_event *ev);
@@ -381,14 +449,14 @@ struct cm_event *ibcm_event_new(struct ibcm_id *iid, enum rdma_cm_event_type typ
 struct cm_event *ibcm_event_request(struct ibcm_id *iid, struct ibcm_id *child);
 struct cm_event *ibcm_event_group(struct ibcm_id *iid, struct ibcm_mc *mc,
 				  enum rdma_cm_event_type type, int status);
+void ibcm_event_private(struct cm_event *ev, const uint8_t *data, uint32_t length);
 /*
- * Drop the events about @iid. If @mc is not NULL, drop only the events about @mc. Refuse requests
- * among them.
+ * Drop an event about @iid, or about @mc if it is not NULL, or any event of the channel. The caller
+ * refuses the request of *ret_child, if it is not NULL. Return: whether there was an event.
  */
-void ibcm_events_drop(struct ibcm_id *iid, struct ibcm_mc *mc);
+bool ibcm_event_drop(struct ibcm_id *iid, struct ibcm_mc *mc, struct ibcm_id **ret_child);
+bool ibcm_channel_drop(struct ibcm_channel *channel, struct ibcm_id **ret_child);
 void ibcm_events_move(struct ibcm_id *iid, struct ibcm_channel *to);
-/* Refuse a request and forget it. */
-void ibcm_request_refuse(struct ibcm_id *child);
 
 /* --- mcast.c --- */
 

@@ -37,10 +37,10 @@ static void take_out(struct parked *p)
 	count--;
 }
 
-static void refuse(struct parked *p)
+static void refuse(struct parked *p, ibcm_again_fn *again)
 {
 	take_out(p);
-	ibcm_request_again(p->dev, &p->mad, true);
+	again(p->dev, &p->mad, true);
 	free(p);
 }
 
@@ -77,7 +77,8 @@ static struct parked *in_the_way(const union ibv_gid *gid)
 	return count >= PARKED_MAX ? TAILQ_FIRST(&lot) : NULL;
 }
 
-bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id, bool of_socket)
+bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id, bool of_socket,
+	       ibcm_again_fn *again)
 {
 	uint64_t now = ibcm_now();
 	struct parked *p, *old;
@@ -89,7 +90,7 @@ bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t i
 		return false;
 	old = in_the_way(&mad->remote_gid);
 	if (old)
-		refuse(old);
+		refuse(old, again);
 	p = malloc(sizeof(*p));
 	if (!p)
 		return false;
@@ -121,21 +122,21 @@ bool ibcm_park_withdraw(const union ibv_gid *gid, uint32_t id)
 }
 
 /* Try to settle a request. Return: whether it need not wait any more. */
-static bool settle(const struct parked *p, uint64_t now)
+static bool settle(const struct parked *p, uint64_t now, ibcm_again_fn *again)
 {
 	int r = verbs_gsi_offer(p->dev->verbs, &p->mad);
 	bool last = now >= p->until || (p->of_socket && r == -ENOENT);
 
-	return !r || ibcm_request_again(p->dev, &p->mad, last);
+	return !r || again(p->dev, &p->mad, last);
 }
 
-uint64_t ibcm_park_look(uint64_t now)
+uint64_t ibcm_park_look(uint64_t now, ibcm_again_fn *again)
 {
 	struct parked *p, *next;
 
 	for (p = TAILQ_FIRST(&lot); p; p = next) {
 		next = TAILQ_NEXT(p, entry);
-		if (!settle(p, now))
+		if (!settle(p, now, again))
 			continue;
 		take_out(p);
 		free(p);

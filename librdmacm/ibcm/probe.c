@@ -36,7 +36,7 @@ static void prober_forget(struct ibcm_prober *prober)
 {
 	LIST_REMOVE(prober, entry);
 	if (prober->fd >= 0) {
-		ibcm_unwatch_errors(prober->fd);
+		ibcm_wake_unwatch(prober->fd);
 		close(prober->fd);
 	}
 	free(prober);
@@ -70,7 +70,7 @@ int ibcm_probe_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN])
 	memcpy(mad.data, data, sizeof(mad.data));
 	is_new = prober->fd < 0;
 	r = verbs_gsi_probe(iid->dev->verbs, &mad, &prober->fd);
-	if (prober->fd >= 0 && is_new && ibcm_watch_errors(iid->dev, prober->fd) < 0)
+	if (prober->fd >= 0 && is_new && ibcm_wake_watch_errors(prober->fd, iid->dev) < 0)
 		r = -ENOMEM;
 	if (r < 0 && prober_is_over(prober, r))
 		prober_forget(prober);
@@ -78,25 +78,6 @@ int ibcm_probe_send(struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN])
 }
 
 /* --- refusals --- */
-
-struct refusal {
-	const union ibv_gid *local, *remote;
-};
-
-static void refused(struct ibcm_id *iid, void *arg)
-{
-	const struct refusal *refusal = arg;
-	struct ibcm_out out = {};
-
-	if (memcmp(&iid->remote_gid, refusal->remote, sizeof(iid->remote_gid)) ||
-	    memcmp(&iid->local.gid, refusal->local, sizeof(iid->local.gid)))
-		return;
-	if (ibcm_state_is_asking(&iid->conn) && iid->id)
-		cm_info(iid->id,
-			"that host has no RoCE device in use: its UDP port 4791 is closed");
-	ibcm_state_refused(&iid->conn, ibcm_now(), &out);
-	ibcm_run(iid, &out, NULL);
-}
 
 /* Return whether the record is a refusal by the host itself. */
 static bool is_refusal(struct msghdr *msg)
@@ -115,7 +96,7 @@ static bool is_refusal(struct msghdr *msg)
 }
 
 /* Read one error. Return: false if there is no error. */
-static bool error_read(const struct ibcm_prober *prober)
+static bool error_read(const struct ibcm_prober *prober, ibcm_refused_fn *refused)
 {
 	struct sockaddr_storage to = {};
 	union {
@@ -127,18 +108,17 @@ static bool error_read(const struct ibcm_prober *prober)
 			      .msg_control = &control,
 			      .msg_controllen = sizeof(control) };
 	union ibv_gid remote;
-	struct refusal refusal = { &prober->gid, &remote };
 
 	if (recvmsg(prober->fd, &msg, MSG_ERRQUEUE | MSG_DONTWAIT) < 0)
 		return false;
 	if (!is_refusal(&msg) || (to.ss_family != AF_INET && to.ss_family != AF_INET6))
 		return true;
 	ibcm_addr_to_gid((struct sockaddr *)&to, &remote);
-	ibcm_table_each(refused, &refusal);
+	refused(&prober->gid, &remote);
 	return true;
 }
 
-void ibcm_probe_read(struct ibcm_dev *dev)
+void ibcm_probe_read(struct ibcm_dev *dev, ibcm_refused_fn *refused)
 {
 	struct ibcm_prober *prober, *next;
 	socklen_t length;
@@ -146,7 +126,7 @@ void ibcm_probe_read(struct ibcm_dev *dev)
 
 	for (prober = LIST_FIRST(&dev->probers); prober; prober = next) {
 		next = LIST_NEXT(prober, entry);
-		while (error_read(prober))
+		while (error_read(prober, refused))
 			;
 		/*
 		 * Clear an error outside of the queue. Otherwise it would wake the thread for ever.

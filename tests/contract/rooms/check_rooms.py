@@ -5,6 +5,7 @@
 check_rooms.py FOLDER PLAN      complain about each include that the plan does not know
 check_rooms.py --calls FOLDER OBJECTS PLAN   what was compiled of it: about each call of a room above, and about more
                                 tables than UPCALLS that a room above fills in for one below
+check_rooms.py --floors FOLDER OBJECTS PLAN   of a room whose plan has the files on floors: about each call of a floor above
 check_rooms.py --shared TREE PLAN   of rooms that several folders share: about each guest that the plan does not know
 check_rooms.py --self-test      prove that each kind of mistake is found
 """
@@ -23,6 +24,7 @@ POINTER = re.compile(r"\(\*\w+\)\s*\(")
 FILLED = re.compile(r"struct (\w+)(?: \w+ = |\))\s*\{")
 SYMBOL = re.compile(r"(?:[0-9a-f]+)?\s+([A-Za-z]) (\S+)")
 UPCALLS = 5
+NEIGHBOURS = 5  # files of a floor, which may call each other
 
 
 def plan_read(text):
@@ -124,6 +126,28 @@ def tables_wrong(rooms, folder):
 def calls_check(folder, objects, plan):
     rooms, wrong = plan_read(plan)
     return wrong + calls_wrong(rooms, symbols_of(objects)) + tables_wrong(rooms, folder)
+
+
+def floors_read(text):
+    """The floor of each file, and what is wrong with the plan itself."""
+    lines = [line.split("#", 1)[0].split() for line in text.splitlines()]
+    floors = {name: number for number, names in enumerate(lines) for name in names}
+    wrong = [f"plan: {names[0]} has {len(names)} files on its floor, of {NEIGHBOURS}" for names in lines
+             if len(names) > NEIGHBOURS]
+    return floors, wrong
+
+
+def floors_wrong(plan, symbols):
+    """What is wrong with the calls between the files of a room; objects are named file.c.o."""
+    floors, wrong = floors_read(plan)
+    symbols = {path.removesuffix(".o"): both for path, both in symbols.items()}
+    wrong += [f"plan: {name} has no floor" for name in sorted(symbols.keys() - floors.keys())]
+    wrong += [f"plan: {name} was not compiled" for name in sorted(floors.keys() - symbols.keys())]
+    if wrong:
+        return wrong
+    owner = {name: path for path, (defined, _) in symbols.items() for name in defined}
+    return [f"{path}: calls {name}() of {owner[name]}, which is above it" for path, (_, wanted) in symbols.items()
+            for name in sorted(wanted & owner.keys()) if floors[owner[name]] > floors[path]]
 
 
 def sources(tree):
@@ -253,8 +277,22 @@ def calls_test():
     return failed
 
 
+def floors_test():
+    symbols = {"a.c.o": ({"low"}, set()), "b.c.o": ({"left"}, {"low", "right"}), "c.c.o": ({"right"}, {"left"})}
+    cases = [
+        ("a.c\nb.c c.c # a pair\n", []),
+        ("b.c c.c\na.c\n", ["b.c: calls low() of a.c, which is above it"]),
+        ("a.c\nb.c\n", ["plan: c.c has no floor"]),
+        ("a.c\nb.c c.c\nd.c\n", ["plan: d.c was not compiled"]),
+        ("a.c b.c c.c d.c e.c f.c\n", ["plan: a.c has 6 files on its floor, of 5", "plan: d.c was not compiled",
+                                       "plan: e.c was not compiled", "plan: f.c was not compiled"]),
+    ]
+    return [f"floors {plan!r}: {floors_wrong(plan, symbols)}" for plan, expected in cases
+            if floors_wrong(plan, symbols) != expected]
+
+
 def self_test():
-    failed = [f"the sound house: {w}" for w in house_check(PLAN, {}) + town_check(SHARED, {})] + calls_test()
+    failed = [f"the sound house: {w}" for w in house_check(PLAN, {}) + town_check(SHARED, {})] + calls_test() + floors_test()
     for check, mistakes in (house_check, MISTAKES), (town_check, INTRUSIONS):
         for expected, plan, change in mistakes:
             found = check(plan, change)
@@ -268,6 +306,10 @@ def main():
         wrong = self_test()
     elif sys.argv[1] == "--calls":
         wrong = calls_check(sys.argv[2], sys.argv[3], Path(sys.argv[4]).read_text())
+    elif sys.argv[1] == "--floors":
+        # An old object may be there without its source.
+        symbols = {path: both for path, both in symbols_of(sys.argv[3]).items() if Path(sys.argv[2], path[:-2]).exists()}
+        wrong = floors_wrong(Path(sys.argv[4]).read_text(), symbols)
     elif sys.argv[1] == "--shared":
         wrong = shared_check(Path(sys.argv[2]), Path(sys.argv[3]).read_text())
     else:

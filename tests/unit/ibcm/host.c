@@ -5,7 +5,7 @@
 
 struct host host;
 
-/* --- called by dispatch.c and its neighbours: manager.c, addr.c, port.c, the device --- */
+/* --- called by dispatch.c and its neighbours: lock.c, device.c, local.c, port.c, the device --- */
 
 void ibcm_lock(void)
 {
@@ -40,6 +40,12 @@ void ibcm_wake_by(uint64_t deadline)
 }
 
 void ibcm_interfaces_begin(void)
+{
+}
+
+const struct ibcm_loop ibcm_loop;
+
+void ibcm_devices_serve(const struct ibcm_loop *loop)
 {
 }
 
@@ -132,6 +138,12 @@ int verbs_gsi_probe(struct ibv_context *ctx, const struct verbs_gsi_mad *mad, in
 	return verbs_gsi_send(ctx, mad);
 }
 
+int verbs_gsi_listen(struct ibv_context *ctx, uint64_t service_id, const union ibv_gid *gid,
+		     bool on)
+{
+	return 0;
+}
+
 int verbs_gsi_guard(struct ibv_context *ctx, const union ibv_gid *remote)
 {
 	return host.peers_are_here ? -ENOENT : 0;
@@ -144,12 +156,12 @@ int verbs_gsi_last_word(struct ibv_context *ctx, uint16_t index, const struct ve
 	return mad ? ibcm_mad_unpack(mad->data, &host.word) : 0;
 }
 
-int ibcm_watch_errors(struct ibcm_dev *dev, int fd)
+int ibcm_wake_watch_errors(int fd, void *what)
 {
 	return 0;
 }
 
-void ibcm_unwatch_errors(int fd)
+void ibcm_wake_unwatch(int fd)
 {
 }
 
@@ -198,20 +210,6 @@ struct ibcm_id *host_listen(int backlog)
 	iid->step = STEP_LISTEN;
 	ibcm_listener_add(iid);
 	return iid;
-}
-
-void ibcm_id_end(struct ibcm_id *iid)
-{
-	struct ibcm_out out = {};
-
-	if (iid->step == STEP_LISTEN)
-		ibcm_listener_remove(iid);
-	ibcm_events_drop(iid, NULL);
-	iid->id = NULL;
-	iid->detached = true;
-	ibcm_channel_set(iid, NULL);
-	ibcm_state_destroy(&iid->conn, host.now, &out);
-	ibcm_run(iid, &out, NULL);
 }
 
 void host_destroy(struct ibcm_id *iid)
@@ -285,7 +283,7 @@ void host_pass(uint64_t ns)
 	struct ibcm_id *iid;
 
 	host.now += ns;
-	ibcm_park_look(host.now);
+	ibcm_park_look(host.now, ibcm_request_again);
 	while ((iid = ibcm_heap_first()) && iid->conn.deadline <= host.now) {
 		struct ibcm_out out = {};
 

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The devices in use. A device is opened at its first use, and the thread starts with the first
+ * one. */
+#include <string.h>
+
+#include "librdmacm/ibcm/ibcm.h"
+#include "util/cancel.h"
+
+static struct {
+	pthread_mutex_t open_lock; /* protects opening of devices; taken before ibcm_lock() */
+	LIST_HEAD(, ibcm_dev) list;
+	uint16_t prefix;
+	const struct ibcm_loop *loop;
+} devices = { .open_lock = PTHREAD_MUTEX_INITIALIZER };
+
+void ibcm_devices_serve(const struct ibcm_loop *loop)
+{
+	devices.loop = loop;
+}
+
+uint16_t ibcm_prefix(void)
+{
+	return devices.prefix;
+}
+
+struct ibcm_dev *ibcm_dev_first(void)
+{
+	return LIST_FIRST(&devices.list);
+}
+
+void ibcm_devices_fork_begin(void)
+{
+	pthread_mutex_lock(&devices.open_lock);
+}
+
+void ibcm_devices_fork_end(void)
+{
+	pthread_mutex_unlock(&devices.open_lock);
+}
+
+/*
+ * Open QP1 of the device, and consume @dev, because from then on the device may use it in a call at
+ * any time.
+ */
+static int dev_listen(struct ibcm_dev *dev)
+{
+	const struct verbs_gsi_taker taker = { devices.loop->arrived, dev };
+	int r = verbs_gsi_open(dev->verbs, &taker, &dev->fd, &devices.prefix);
+
+	if (r < 0)
+		free(dev);
+	return r;
+}
+
+/* Let the thread wait for the device. After a failure the next use of the device tries again. */
+static int dev_watch(struct ibcm_dev *dev)
+{
+	int r = dev->watched ? 0 : ibcm_wake_watch(dev->fd, dev);
+
+	dev->watched = !r;
+	return r;
+}
+
+static int dev_new(struct cm_device *cm, struct ibcm_dev **ret_dev)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	struct ibcm_dev *dev;
+	int r = cm_device_open(cm);
+
+	if (r < 0)
+		return r;
+	pthread_once(&once, devices.loop->fork_watch);
+	dev = calloc(1, sizeof(*dev));
+	if (!dev)
+		return -ENOMEM;
+	dev->cm = cm;
+	dev->verbs = cm->verbs;
+	r = dev_listen(dev);
+	if (r < 0)
+		return r;
+	ibcm_lock();
+	LIST_INSERT_HEAD(&devices.list, dev, entry);
+	ibcm_unlock();
+	*ret_dev = dev;
+	return 0;
+}
+
+static struct ibcm_dev *dev_find(struct cm_device *cm)
+{
+	struct ibcm_dev *dev;
+
+	LIST_FOREACH(dev, &devices.list, entry)
+		if (dev->cm == cm)
+			return dev;
+	return NULL;
+}
+
+static int dev_get_locked(struct cm_device *cm, struct ibcm_dev **ret_dev)
+{
+	struct ibcm_dev *dev;
+	int r;
+
+	if (ibcm_is_child())
+		return ibcm_child_refuse();
+	r = devices.loop->start();
+	if (r < 0) {
+		log_err("rdma_cm: %s", strerror(-r));
+		return r;
+	}
+	dev = dev_find(cm);
+	if (!dev)
+		r = dev_new(cm, &dev);
+	if (r < 0)
+		return r;
+	r = dev_watch(dev);
+	if (r < 0)
+		log_err("rdma_cm: a device cannot be watched: %s", strerror(-r));
+	else
+		*ret_dev = dev;
+	return r;
+}
+
+int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev)
+{
+	_cleanup_cancel_ int cancel = cancel_off();
+	int r;
+
+	pthread_mutex_lock(&devices.open_lock);
+	r = dev_get_locked(cm, ret_dev);
+	pthread_mutex_unlock(&devices.open_lock);
+	return r;
+}
+
+/* Open a device, or leave it out if that fails. */
+static int dev_get_one(struct cm_device *cm, void *arg)
+{
+	struct ibcm_dev **ret = arg;
+
+	if (cm->user)
+		ibcm_dev_get(cm, ret);
+	return 0;
+}
+
+int ibcm_dev_get_all(struct ibcm_dev **ret_any)
+{
+	int r;
+
+	*ret_any = NULL;
+	r = cm_devices_each(dev_get_one, ret_any);
+	return r < 0 ? r : *ret_any ? 0 : -ENODEV;
+}
