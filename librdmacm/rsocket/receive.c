@@ -66,8 +66,11 @@ static void bytes_copy(const struct rs_socket *s, uint64_t from, uint8_t *to, ui
 /* Return the result of a call that finds no bytes. */
 static int nothing_waits(const struct rs_socket *s)
 {
-	if (rs_is_unconnected(s))
-		return -ENOTCONN;
+	if (rs_is_unconnected(s)) {
+		bool listens = s->accepted_fd >= 0;
+
+		return s->no_recv && !listens ? 0 : -ENOTCONN; /* as TCP */
+	}
 	if (s->state == RS_FAILED && s->error)
 		return -s->error;
 	return has_ended(s) ? 0 : -EAGAIN;
