@@ -40,8 +40,12 @@ short rs_revents(struct rs_socket *s, short events)
 		revents |= POLLHUP | (s->error ? POLLERR : 0);
 	if (opening && s->no_send && s->no_recv)
 		revents |= POLLHUP;
-	/* Programs that see a hang-up do not read the data that came before it. */
-	if (s->state == RS_CLOSED && !rs_waiting(s))
+	/*
+	 * Programs that see a hang-up do not read the data that came before it. Therefore the
+	 * hang-up is late if only the peer has ended. On TCP it needs the end of this side as well.
+	 */
+	if ((s->state == RS_CLOSED && !rs_waiting(s)) ||
+	    (s->no_send && (s->no_recv || s->peer_end)))
 		revents |= POLLHUP;
 	return revents;
 }
