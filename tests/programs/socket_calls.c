@@ -379,7 +379,7 @@ static void case_connect_in_progress(void)
 	close(listener);
 }
 
-/* accept() returns the lowest free number. Connections that wait do not hold numbers. */
+/* accept() returns the lowest free number. Connections that wait do not take it. */
 static void case_accept_lowest(void)
 {
 	struct sockaddr_in address;
