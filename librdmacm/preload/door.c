@@ -226,9 +226,12 @@ static void claimed_read(int rs, struct claimed *ret)
 	RS(rgetsockopt(rs, SOL_SOCKET, SO_TYPE, &type, &size));
 	ret->listens = listens;
 	ret->is_datagram = type == SOCK_DGRAM;
+	ret->is_bound = fd_is_bound(rs);
 	relay_names_get(rs, &ret->names);
 	if (ret->is_datagram && port_need(rs, &ret->names))
 		relay_names_get(rs, &ret->names);
+	/* The question for the peer has noticed its end. */
+	ret->ended = ret->is_datagram ? 0 : RS(rs_ended(rs));
 }
 
 /* Serve a claim, with the lock held. Return: the RDMA socket to close, or -1. */
@@ -237,14 +240,14 @@ static int claim_serve(struct child *c, struct held *h, const struct claimed *cl
 	struct door_answer answer = { .kind = claimed_kind(claimed), .names = claimed->names };
 	int fd = -1, ended = -1;
 
-	if (h && h->rs < 0)
+	if (h && (h->rs < 0 || claimed->ended & RS_ENDED_BOTH))
 		fd = ended = connection_ended();
 	else if (h && claimed->listens)
 		fd = listener_share(h->rs, claimed);
 	else if (h && (claimed->names.peer_size || claimed->is_datagram))
 		fd = socket_share(h->rs, claimed);
-	if (fd < 0)
-		answer.kind = FD_NONE;
+	else if (h && claimed->ended & RS_ENDED_NONE)
+		fd = ended = connection_none(h->rs, claimed);
 	pass_send(c->door, &answer, sizeof(answer), fd);
 	if (ended >= 0)
 		real()->close(ended);

@@ -201,7 +201,8 @@ static void numbers_replace(int kind, int by, const struct door_answer *answer)
 
 		if (by >= 0) {
 			real()->dup3(by, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
-			heir_add(fd, 0, &answer->names);
+			if (answer->kind != FD_NONE)
+				heir_add(fd, 0, &answer->names);
 			fd_set_kind(fd, answer->kind);
 		} else {
 			fd_set_kind(fd, FD_INHERITED - kind); /* not usable: EBADF */

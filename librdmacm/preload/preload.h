@@ -270,7 +270,7 @@ struct relay_names {
 };
 
 struct door_answer {
-	int kind; /* FD_RELAYED*; FD_NONE: without a descriptor */
+	int kind; /* FD_RELAYED*; FD_NONE: the descriptor is a TCP socket, or there is none */
 	struct relay_names names;
 };
 

@@ -9,7 +9,6 @@
 #include <unistd.h>
 
 #include "librdmacm/preload/relay.h"
-#include "librdmacm/rsocket/private.h"
 
 #define PIECE 65536
 
@@ -233,6 +232,20 @@ static void ended_give(int ended, int fd)
 		shutdown(fd, SHUT_WR);
 	if (ended & RS_ENDED_RECV)
 		shutdown(fd, SHUT_RD);
+}
+
+int connection_none(int rs, const struct claimed *claimed)
+{
+	const struct sockaddr *own = (const struct sockaddr *)&claimed->names.own;
+	int tcp = real()->socket(own->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (tcp < 0)
+		return -1;
+	socket_options_give(rs, tcp);
+	ended_give(claimed->ended, tcp);
+	if (claimed->is_bound && real()->bind(tcp, own, claimed->names.own_size) < 0)
+		log_warn("rspreload: a child's TCP socket: %s", strerror(errno));
+	return tcp;
 }
 
 int connection_ended(void)

@@ -24,6 +24,7 @@
 #include <sys/queue.h>
 
 #include "librdmacm/preload/preload.h"
+#include "librdmacm/rsocket/private.h"
 
 /* An RDMA socket that a child may claim. */
 struct held {
@@ -61,6 +62,8 @@ extern struct relays {
 struct claimed {
 	bool listens;
 	bool is_datagram;
+	bool is_bound;
+	int ended; /* of rs_ended() */
 	int flags; /* of F_GETFL */
 	struct relay_names names;
 };
@@ -68,7 +71,9 @@ struct claimed {
 /* Return the kind that the descriptors of a claimed socket get. */
 static inline int claimed_kind(const struct claimed *claimed)
 {
-	return claimed->listens	      ? FD_RELAYED_LISTENER
+	return claimed->ended & RS_ENDED_NONE && !claimed->listens && !claimed->is_datagram
+		       ? FD_NONE
+	       : claimed->listens     ? FD_RELAYED_LISTENER
 	       : claimed->is_datagram ? FD_RELAYED_DATAGRAM
 				      : FD_RELAYED;
 }
@@ -99,6 +104,9 @@ void children_forget(int rs);
 int socket_share(int rs, const struct claimed *claimed);
 /* Return the end of a connection that has ended, which the caller closes, or -1. */
 int connection_ended(void);
+/* Return a TCP socket for a child whose parent has no connection, which the caller closes, or -1.
+ */
+int connection_none(int rs, const struct claimed *claimed);
 /* Relay an accepted connection for the process that gets *ret_end. Return: the relay, or NULL. */
 struct relay *connection_relay(int rs, int *ret_end);
 

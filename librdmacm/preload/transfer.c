@@ -47,8 +47,18 @@ static ssize_t datagram_give(int fd, const struct iovec *iov, int count, int fla
 /* A buffer as a list of one */
 #define ONE(buf, size) (&(const struct iovec){ (void *)(buf), size }), 1
 
+/* A shared listener has no data. */
+static ssize_t listener_refuse(void)
+{
+	errno = ENOTCONN;
+	return -1;
+}
+
 /* Make a call for a descriptor that is no RDMA socket. */
-#define OTHERS(rs, datagrams, kernels) ((rs) == FD_RELAYED_DATAGRAM ? (datagrams) : (kernels))
+#define OTHERS(rs, datagrams, kernels)                     \
+	((rs) == FD_RELAYED_DATAGRAM   ? (datagrams)       \
+	 : (rs) == FD_RELAYED_LISTENER ? listener_refuse() \
+				       : (kernels))
 
 /* ---- receiving ---- */
 
@@ -107,12 +117,36 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 
 /* ---- sending ---- */
 
+/* Streams ignore addresses, but a shared one is a Unix domain socket, which refuses them. */
+static ssize_t kernel_sendto(int fd, const void *buf, size_t size, int flags,
+			     const struct sockaddr *addr, socklen_t addrlen)
+{
+	bool shared = fd_socket(fd) == FD_RELAYED;
+
+	return real()->sendto(fd, buf, size, flags, shared ? NULL : addr, shared ? 0 : addrlen);
+}
+
+static ssize_t kernel_sendmsg(int fd, const struct msghdr *msg, int flags)
+{
+	struct msghdr unnamed = *msg;
+
+	if (fd_socket(fd) != FD_RELAYED)
+		return real()->sendmsg(fd, msg, flags);
+	unnamed.msg_name = NULL;
+	unnamed.msg_namelen = 0;
+	return real()->sendmsg(fd, &unnamed, flags);
+}
+
+#define SEND_OTHERS(rs, flags, datagrams, kernels)                                    \
+	((rs) == FD_RELAYED_LISTENER ? send_settle(FD_NONE, listener_refuse(), flags) \
+				     : OTHERS(rs, datagrams, kernels))
+
 /* As FD_CALL(). The kernel sends if the socket is a UDP socket now. */
-#define FD_SEND(fd, rs, flags, ours, datagrams, kernels)                      \
-	({                                                                    \
-		ssize_t sent_ = FD_CALL(fd, rs, send_settle(rs, ours, flags), \
-					OTHERS(rs, datagrams, kernels));      \
-		sent_ < 0 && socket_is_udp_now(fd) ? (kernels) : sent_;       \
+#define FD_SEND(fd, rs, flags, ours, datagrams, kernels)                             \
+	({                                                                           \
+		ssize_t sent_ = FD_CALL(fd, rs, send_settle(rs, ours, flags),        \
+					SEND_OTHERS(rs, flags, datagrams, kernels)); \
+		sent_ < 0 && socket_is_udp_now(fd) ? (kernels) : sent_;              \
 	})
 
 EXPORT ssize_t write(int fd, const void *buf, size_t size)
@@ -139,14 +173,14 @@ EXPORT ssize_t sendto(int fd, const void *buf, size_t size, int flags, const str
 {
 	return FD_SEND(fd, rs, flags, RS_SLEEPY(rsendto(rs, buf, size, flags, addr, addrlen)),
 		       datagram_give(fd, ONE(buf, size), flags, addr, addrlen),
-		       real()->sendto(fd, buf, size, flags, addr, addrlen));
+		       kernel_sendto(fd, buf, size, flags, addr, addrlen));
 }
 
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	ssize_t n =
-		FD_CALL(fd, rs, send_settle(rs, RS_SLEEPY(rsendmsg(rs, msg, flags)), flags),
-			OTHERS(rs, datagram_send(fd, msg, flags), real()->sendmsg(fd, msg, flags)));
+	ssize_t n = FD_CALL(fd, rs, send_settle(rs, RS_SLEEPY(rsendmsg(rs, msg, flags)), flags),
+			    SEND_OTHERS(rs, flags, datagram_send(fd, msg, flags),
+					kernel_sendmsg(fd, msg, flags)));
 
 	/* The kernel refuses control messages for reasons of its own. */
 	return n < 0 && !msg->msg_controllen && socket_is_udp_now(fd)

@@ -65,11 +65,14 @@ unsigned int rs_entry_list(int fd, struct rs_entry *entries, unsigned int max);
 bool rs_send_is_signalled(int fd);
 
 /*
- * Return the directions that this end has shut down: RS_ENDED_*.
+ * Return the directions that this end has shut down, RS_ENDED_SEND and RS_ENDED_RECV, and
+ * RS_ENDED_BOTH if a connection is over, or RS_ENDED_NONE if there was none.
  */
 int rs_ended(int fd);
 #define RS_ENDED_SEND 1
 #define RS_ENDED_RECV 2
+#define RS_ENDED_BOTH 4
+#define RS_ENDED_NONE 8
 
 /* ---- move.c ---- */
 

@@ -543,6 +543,10 @@ RS_EXPORT int rs_ended(int fd)
 		return 0;
 	pthread_mutex_lock(&s->lock);
 	ended = (s->no_send ? RS_ENDED_SEND : 0) | (s->no_recv ? RS_ENDED_RECV : 0);
+	if (rs_is_unconnected(s))
+		ended |= RS_ENDED_NONE;
+	else if (!rs_is_opening(s) && (s->state != RS_CONNECTED || rs_is_over(s)))
+		ended |= RS_ENDED_BOTH;
 	pthread_mutex_unlock(&s->lock);
 	rs_socket_put(s);
 	return ended;

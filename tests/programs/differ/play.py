@@ -120,6 +120,10 @@ class Player:
                 if words[0] in ("dup", "dup2", "close", "ctl"):
                     socket.leave("a descriptor of a socket that is no longer compared")
             return True
+        if words[0] == "bind" and re.fullmatch(r"[ab]\.\d+", words[3]) and (words[3][0], words[3][2:]) not in self.kernel.ports:
+            return True  # both pairs would bind the same port of the host
+        if words[0] == "dup2" and not self.states.find(end, words[2]):
+            return True  # the number is that of all slots that are not open
         if words[0] not in ("poll", "select", "close"):
             self.reset_settle(end, sockets[:1])
             if any(socket.left for socket in sockets):
@@ -313,7 +317,9 @@ class Player:
             return True
         if kernel.startswith("-1") or rdma.startswith("-1") or words[0] in ("accept", "connect"):
             return False
-        return 0 < int(rdma.split()[0]) < int(kernel.split()[0])
+        # Bytes that arrive behind shutdown() are no end.
+        least = 0 if "reads no more" in self.state(" ".join([end, *words])) else 1
+        return least <= int(rdma.split()[0]) < int(kernel.split()[0])
 
     def again(self, end, words, kernel, rdma, lane):
         """Make a call again, for what is missing."""

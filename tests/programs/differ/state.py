@@ -112,6 +112,8 @@ class States:
     def note_connect(self, end, socket, words, answer, ok):
         if socket.kind == "dgram":
             socket.state = "connected" if ok and words[2] != "-1" else "new"
+            if ok and words[2] == "-1":
+                socket.leave("connect() to no address frees the port of a datagram socket, and keeps it here")
         elif ok or "EINPROGRESS" in answer or "EINTR" in answer:
             socket.state = "connected" if words[2] != "-1" else "unconnected"
             if words[2] == "-1" and socket.peer:
@@ -145,8 +147,8 @@ class States:
             socket.flags.add("ended")
             if socket.peer:
                 socket.peer.flags.add("peer ended")
-                if words[2] == "2":
-                    socket.peer.flags.add("peer shut down")
+        if socket.peer and {"reads no more", "ended"} <= socket.flags:
+            socket.peer.flags.add("peer shut down")
         if socket.state == "listening" and words[2] in "02":
             self.listener_end(socket)
             socket.state = "shut down"
