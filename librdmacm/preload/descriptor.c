@@ -402,7 +402,10 @@ static int copy_begin(int fd)
 	return fd_socket(fd);
 }
 
-/* Note that @copy is a copy of @fd. Copies of an epoll are not tracked. Return: @copy. */
+/*
+ * Note that @copy is a copy of @fd. Copies of an epoll are not tracked before its first RDMA
+ * socket. Return: @copy.
+ */
 static int copy_end(int fd, int copy, int rs)
 {
 	if (copy >= 0 && rs >= 0)
@@ -412,6 +415,8 @@ static int copy_end(int fd, int copy, int rs)
 		return copy;
 	if (rs >= 0)
 		stream_standard(copy);
+	else if (rs == FD_POLLER && RS(rs_poller_copy(fd, copy)) == 0)
+		fd_set_kind(copy, rs);
 	else if (rs == FD_LATER)
 		fd_set_kind(copy, rs);
 	else if (fd_is_relayed(rs))

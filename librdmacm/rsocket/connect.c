@@ -376,11 +376,19 @@ static bool is_made_early(struct rs_socket *s)
 	return made;
 }
 
+static bool is_mapped(const struct sockaddr *addr)
+{
+	return addr->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_V4MAPPED(&((const struct sockaddr_in6 *)addr)->sin6_addr);
+}
+
 static int stream_connect(struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen)
 {
 	bool again = false;
 	int r = address_check(s, addr, addrlen);
 
+	if (r == 0 && s->v6only && is_mapped(addr))
+		return -ENETUNREACH;
 	if (r == 0)
 		r = connect_start(s, addr, &again);
 	if (r < 0)

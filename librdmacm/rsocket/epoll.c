@@ -245,15 +245,39 @@ void rs_watch_end_all(struct rs_socket *s)
 	watches_end(s, -1);
 }
 
-void rs_poller_close(struct rs_poller *p)
+RS_EXPORT int rs_poller_copy(int epfd, int copy)
 {
-	for (int fd = 0; fd < p->size; fd++) {
-		struct rs_watch *w = watch_take_out(p, fd, NULL);
+	RS_CALL;
+	struct rs_poller *p = rs_table_find_poller(epfd);
+	int r;
+
+	if (!p)
+		return rs_ret(-EBADF);
+	r = rs_table_copy(&p->file, copy);
+	poller_put(p);
+	return rs_ret(r);
+}
+
+void rs_poller_close(struct rs_poller *p, int fd)
+{
+	int other = rs_table_other(&p->file, fd);
+
+	if (other >= 0) {
+		pthread_mutex_lock(&p->lock);
+		if (p->file.fd == fd)
+			p->file.fd = other;
+		pthread_mutex_unlock(&p->lock);
+		close(fd);
+		poller_put(p);
+		return;
+	}
+	for (int i = 0; i < p->size; i++) {
+		struct rs_watch *w = watch_take_out(p, i, NULL);
 
 		if (w)
 			watch_end(w);
 	}
-	close(p->file.fd);
+	close(fd);
 	poller_put(p);
 }
 

@@ -95,6 +95,7 @@ static int set_v6only(struct rs_socket *s, int value)
 {
 	int on = !!value;
 
+	s->v6only = on;
 	return rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &on, sizeof(on)) < 0
 		       ? -errno
 		       : 0;

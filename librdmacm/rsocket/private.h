@@ -74,6 +74,12 @@ int rs_ended(int fd);
 #define RS_ENDED_BOTH 4
 #define RS_ENDED_NONE 8
 
+/*
+ * epoll.c: @copy is a duplicate of the poller @epfd from now on. Return: 0, or -1: it is no poller
+ * of this process.
+ */
+int rs_poller_copy(int epfd, int copy);
+
 /* ---- move.c ---- */
 
 /*

@@ -231,6 +231,7 @@ struct rs_socket {
 	/* rs_move() waits until no thread sleeps on the old number; new sleeps have to wait */
 	bool moving;
 	bool moved;	      /* by rs_move() */
+	bool v6only;	      /* IPV6_V6ONLY */
 	bool is_programs;     /* of an accepted socket: raccept() has returned it */
 	unsigned int waiters; /* threads that wait for the sleeper: see waiter.c */
 	atomic_uint changed;
@@ -265,6 +266,10 @@ struct rs_socket *rs_table_find(int fd); /* NULL: no RDMA socket */
 /* Return the first socket from *fd on, with a reference, and set *fd to its number. For exit. */
 struct rs_socket *rs_table_next(int *fd);
 struct rs_poller *rs_table_find_poller(int fd);
+/* Give an entry another number beside its own. Return: 0 or -errno. */
+int rs_table_copy(struct rs_file *file, int fd);
+/* Return another number of an entry, or -1. */
+int rs_table_other(const struct rs_file *file, int fd);
 /*
  * Return the poller with this number, which may belong to a parent, or NULL. Only compare the
  * pointer, because the caller has no reference.
@@ -618,7 +623,8 @@ void ds_drop_all(struct rs_socket *s);
 /* epoll.c */
 void rs_watch_notify(struct rs_socket *s); /* report that the state changed; @lock is held */
 void rs_watch_end_all(struct rs_socket *s);
-void rs_poller_close(struct rs_poller *p);
+/* Close a number of a poller. The last one ends the poller. */
+void rs_poller_close(struct rs_poller *p, int fd);
 /*
  * Note that poll() or another epoll is about to wait for that descriptor. Ignored if it is no
  * poller.

@@ -315,6 +315,26 @@ static ssize_t vector_send(struct rs_socket *s, const struct iovec *iov, int cou
 }
 
 /* @msg: the vector, and for a datagram its address and control messages */
+/*
+ * Check the control messages of a stream, as TCP does. They have no effect: descriptors and names
+ * of processes go by Unix domain sockets only.
+ */
+static int control_check(const struct msghdr *msg)
+{
+	struct msghdr copy = *msg;
+
+	for (struct cmsghdr *c = CMSG_FIRSTHDR(&copy); c; c = CMSG_NXTHDR(&copy, c)) {
+		size_t room = copy.msg_controllen - ((uint8_t *)c - (uint8_t *)copy.msg_control);
+
+		if (c->cmsg_len < sizeof(*c) || c->cmsg_len > room)
+			return -EINVAL;
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type != SCM_RIGHTS &&
+		    c->cmsg_type != SCM_CREDENTIALS && c->cmsg_type != SO_TIMESTAMPING)
+			return -EINVAL;
+	}
+	return 0;
+}
+
 static ssize_t fd_send_message(int fd, const struct msghdr *msg, int flags)
 {
 	RS_CALL_SLEEPY;
@@ -327,7 +347,9 @@ static ssize_t fd_send_message(int fd, const struct msghdr *msg, int flags)
 	r = flags & MSG_OOB ? -EOPNOTSUPP : rs_vector_check(msg->msg_iov, msg->msg_iovlen);
 	if (r == 0 && s->ds)
 		r = ds_send(s, msg, flags);
-	else if (r == 0)
+	if (r == 0 && !s->ds && msg->msg_control && msg->msg_controllen)
+		r = control_check(msg);
+	if (r == 0 && !s->ds)
 		r = vector_send(s, msg->msg_iov, msg->msg_iovlen, flags);
 	rs_socket_put(s);
 	return rs_ret(r);

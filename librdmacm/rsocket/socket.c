@@ -331,7 +331,7 @@ RS_EXPORT int rclose(int fd)
 	if (is_parents)
 		close(fd);
 	else if (file->kind == RS_POLLER)
-		rs_poller_close((struct rs_poller *)file);
+		rs_poller_close((struct rs_poller *)file, fd);
 	else
 		socket_close((struct rs_socket *)file);
 	return 0;

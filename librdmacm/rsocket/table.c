@@ -162,6 +162,41 @@ int rs_table_move(struct rs_file *file, int fd)
 	return r;
 }
 
+int rs_table_copy(struct rs_file *file, int fd)
+{
+	unsigned int block = (unsigned int)fd >> BLOCK_BITS;
+	int r = 0;
+
+	if (block >= BLOCKS)
+		return -EMFILE;
+	pthread_mutex_lock(&table.lock);
+	if (!table.blocks[block])
+		table.blocks[block] = calloc(1 << BLOCK_BITS, sizeof(*table.blocks[block]));
+	if (table.blocks[block]) {
+		atomic_fetch_add_explicit(&file->refs, 1, memory_order_relaxed);
+		*place_of(fd) = file;
+	} else {
+		r = -ENOMEM;
+	}
+	pthread_mutex_unlock(&table.lock);
+	return r;
+}
+
+int rs_table_other(const struct rs_file *file, int fd)
+{
+	int other = -1;
+
+	pthread_mutex_lock(&table.lock);
+	for (int i = 0; other < 0 && i < BLOCKS << BLOCK_BITS; i++) {
+		if (!place_of(i))
+			i |= (1 << BLOCK_BITS) - 1;
+		else if (i != fd && *place_of(i) == file)
+			other = i;
+	}
+	pthread_mutex_unlock(&table.lock);
+	return other;
+}
+
 struct rs_file *rs_table_remove(int fd, bool *ret_is_parents)
 {
 	struct rs_file **place, *file = NULL;

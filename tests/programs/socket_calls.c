@@ -403,7 +403,76 @@ static void case_accept_lowest(void)
 	close(listener);
 }
 
+/* A duplicate of an epoll is the same epoll. */
+static void case_epoll_copies(void)
+{
+	struct ends e = ends_open();
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = 42 }, got;
+	int epoll = epoll_create1(0), copy, third;
+
+	CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, e.b, &event) == 0);
+	copy = dup(epoll);
+	third = fcntl(copy, F_DUPFD, 0);
+	CHECK(send(e.a, "x", 1, 0) == 1);
+	CHECK(epoll_wait(copy, &got, 1, PATIENCE_MS) == 1 && got.data.u32 == 42);
+	close(epoll);
+	CHECK(epoll_wait(third, &got, 1, PATIENCE_MS) == 1 && got.data.u32 == 42);
+	close(copy);
+	CHECK(expect(e.b, "x") && epoll_wait(third, &got, 1, 0) == 0);
+	CHECK(send(e.a, "y", 1, 0) == 1);
+	CHECK(epoll_wait(third, &got, 1, PATIENCE_MS) == 1 && got.data.u32 == 42);
+	CHECK(epoll_ctl(third, EPOLL_CTL_DEL, e.b, NULL) == 0);
+	CHECK(epoll_wait(third, &got, 1, 0) == 0);
+	close(third);
+	CHECK_ERRNO(epoll_wait(third, &got, 1, 0), EBADF);
+	ends_close(&e);
+}
+
+/* A socket of IPv6 only does not reach an address of IPv4. */
+static void case_only_v6(void)
+{
+	struct sockaddr_in address;
+	int listener = listener_open(&address), fd = socket(AF_INET6, SOCK_STREAM, 0), on = 1;
+	struct sockaddr_in6 mapped = { .sin6_family = AF_INET6, .sin6_port = address.sin_port };
+
+	mapped.sin6_addr.s6_addr32[2] = htonl(0xffff);
+	mapped.sin6_addr.s6_addr32[3] = address.sin_addr.s_addr;
+	CHECK(setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) == 0);
+	CHECK_ERRNO(connect(fd, (struct sockaddr *)&mapped, sizeof(mapped)), ENETUNREACH);
+	close(fd);
+	close(listener);
+}
+
+/* Control messages of a stream are checked, and have no effect. */
+static void case_control_of_stream(void)
+{
+	struct ends e = ends_open();
+	char letter = 'x';
+	struct iovec iov = { &letter, 1 };
+	union {
+		struct cmsghdr align;
+		unsigned char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {};
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = &control };
+	struct cmsghdr *c = &control.align;
+
+	msg.msg_controllen = sizeof(control);
+	*c = (struct cmsghdr){ .cmsg_len = 4, .cmsg_level = SOL_SOCKET, .cmsg_type = SCM_RIGHTS };
+	CHECK_ERRNO(sendmsg(e.a, &msg, 0), EINVAL);
+	c->cmsg_len = sizeof(control) + 1;
+	CHECK_ERRNO(sendmsg(e.a, &msg, 0), EINVAL);
+	c->cmsg_len = CMSG_LEN(sizeof(int));
+	c->cmsg_type = 9999;
+	CHECK_ERRNO(sendmsg(e.a, &msg, 0), EINVAL);
+	c->cmsg_type = SCM_RIGHTS;
+	CHECK(sendmsg(e.a, &msg, 0) == 1 && expect(e.b, "x"));
+	ends_close(&e);
+}
+
 const struct case_row call_cases[] = {
+	{ "epoll_copies", case_epoll_copies },
+	{ "only_v6", case_only_v6 },
+	{ "control_of_stream", case_control_of_stream },
 	{ "accept_lowest", case_accept_lowest },
 	{ "small_stacks", case_small_stacks },
 	{ "epoll_pwait2", case_epoll_pwait2 },
