@@ -289,6 +289,11 @@ class Player:
             kernel, rdma = (re.sub(r"sent.*|received.*", "", text) if text.startswith("-1") else text for text in (kernel, rdma))
             if kernel == rdma:
                 return []
+        if words[0] == "recv" and "t" in words[4]:
+            # A stream discards the bytes and leaves the buffer as it was.
+            kernel, rdma = (re.sub(r" sum \d+", "", text) for text in (kernel, rdma))
+            if kernel == rdma:
+                return []
         if words[0] == "recv" and sockets and sockets[0].kind == "dgram" and not kernel.startswith("-1") and not rdma.startswith("-1"):
             # A datagram may overtake another. What is cut or stays there cannot be found again.
             if "p" in words[4] or words[3] in (kernel.split()[0], rdma.split()[0]):
