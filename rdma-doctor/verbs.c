@@ -10,9 +10,12 @@ void trial_say(const struct trial *trial, struct finding *f)
 {
 	const char *said = log_content(trial->said), *error = strerror(-trial->error);
 
-	/* The library often logs the same two facts. */
-	if (*said && strstr(said, trial->verb) && strstr(said, error)) {
-		finding_fail(f, "%s", said);
+	const char *at = *said ? strstr(said, trial->verb) : NULL;
+
+	/* The library often logs the same two facts, behind the name of the device, which the
+	 * finding begins with. */
+	if (at && strstr(said, error)) {
+		finding_fail(f, "%s", memchr(said, ':', at - said) ? said : at);
 		return;
 	}
 	finding_fail(f, "%s", trial->verb);

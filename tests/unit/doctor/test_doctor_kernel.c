@@ -261,6 +261,8 @@ static void test_uroce_limits(void **state)
 	only_uroce();
 	world.trial = (struct trial){ .error = -EMFILE, .verb = "ibv_open_device" };
 	expect_failure("uroce", 23, "Too many open files", "ulimit -n");
+	strcpy(world.trial.said, "uroce_lo ibv_open_device: Too many open files");
+	expect_failure("uroce", 23, "uroce_lo: ibv_open_device: Too many open files", "ulimit -n");
 	world.trial = (struct trial){ .error = -EFAULT,
 				      .signal = SIGXFSZ,
 				      .verb = "a process that tries the library",
