@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Datagrams of devices whose receives have no GRH in front of the data. Reliable datagrams are
- * acknowledged and sent again, and may come in any order. A UD QP of the backend carries both,
- * through buffers of the model.
+ * Datagrams of devices with short QPNs. Reliable datagrams are acknowledged and sent again, may
+ * come in any order, and have no GRH in front of the data. A UD QP of the backend carries both
+ * kinds, through buffers of the model.
  *
  * Such devices have QPNs of 16 bits. The rest of the backend's QPN, which names the process, is
  * in a byte of the GID that is otherwise 0.
@@ -188,7 +188,7 @@ static enum ibv_wc_status scatter(const struct work *work, const uint8_t *from, 
 static bool deliver(struct object *qp, struct datagram *d, uint32_t i)
 {
 	static struct work work;
-	uint32_t header = GRH + (d->reliable ? sizeof(struct header) : 0);
+	uint32_t header = d->reliable ? GRH + sizeof(struct header) : 0;
 	const struct header *h = (const void *)(d->in[i] + GRH);
 	struct ibv_wc wc = d->arrivals[i].wc;
 	struct ibv_ah_attr address;

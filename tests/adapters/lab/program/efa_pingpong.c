@@ -24,7 +24,8 @@ enum {
 	BURST = 8,
 	DEPTH = 32,
 	SRD = 0,
-	QKEY = 0x1234567
+	QKEY = 0x1234567,
+	GRH = 40, /* in front of each receive of UD */
 };
 
 #define MUST(what)                                                                     \
@@ -42,7 +43,7 @@ struct address {
 
 static struct {
 	bool srd, events, server;
-	uint32_t count, size;
+	uint32_t count, size, head; /* head: bytes in front of a receive */
 	struct ibv_context *context;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
@@ -88,9 +89,10 @@ static void open_all(void)
 	me.channel = me.events ? ibv_create_comp_channel(me.context) : NULL;
 	me.send_cq = ibv_create_cq(me.context, 2 * DEPTH, NULL, NULL, 0);
 	me.recv_cq = ibv_create_cq(me.context, 2 * DEPTH, NULL, me.channel, 0);
-	me.buffer = calloc(2 * BURST, me.size);
+	me.buffer = calloc(2 * BURST, me.head + me.size);
 	MUST(me.pd && me.send_cq && me.recv_cq && me.buffer && (me.channel || !me.events));
-	me.mr = ibv_reg_mr(me.pd, me.buffer, 2 * BURST * (size_t)me.size, IBV_ACCESS_LOCAL_WRITE);
+	me.mr = ibv_reg_mr(me.pd, me.buffer, 2 * BURST * (size_t)(me.head + me.size),
+			   IBV_ACCESS_LOCAL_WRITE);
 	MUST(me.mr);
 	attr.send_cq = me.send_cq;
 	attr.recv_cq = me.recv_cq;
@@ -151,11 +153,16 @@ static void barrier(void)
 	MUST(write(me.socket, &c, 1) == 1 && recv(me.socket, &c, 1, MSG_WAITALL) == 1);
 }
 
+/* Return the place of a message: a receive, or one of the sends behind them. */
+static uint8_t *place_of(uint32_t index)
+{
+	return me.buffer + (size_t)index * (me.head + me.size);
+}
+
 static void post_receives(void)
 {
 	for (int i = 0; i < BURST; i++) {
-		struct ibv_sge sge = { (uintptr_t)me.buffer + (size_t)i * me.size, me.size,
-				       me.mr->lkey };
+		struct ibv_sge sge = { (uintptr_t)place_of(i), me.head + me.size, me.mr->lkey };
 		struct ibv_recv_wr wr = { .wr_id = i, .sg_list = &sge, .num_sge = 1 }, *bad;
 
 		MUST(!ibv_post_recv(me.qp, &wr, &bad));
@@ -170,7 +177,7 @@ static uint8_t byte_of(uint32_t message, uint32_t at)
 static void send_burst(uint32_t first)
 {
 	for (uint32_t i = 0; i < BURST; i++) {
-		uint8_t *at = me.buffer + (size_t)(BURST + i) * me.size;
+		uint8_t *at = place_of(BURST + i);
 		struct ibv_sge sge[2] = {
 			{ (uintptr_t)at, me.size / 2, me.mr->lkey },
 			{ (uintptr_t)at + me.size / 2, me.size - me.size / 2, me.mr->lkey },
@@ -241,9 +248,9 @@ static void take_burst(uint32_t first)
 	for (int i = 0; i < BURST; i++) {
 		struct ibv_wc wc = next_receive();
 		uint32_t message = ntohl(wc.imm_data);
-		const uint8_t *at = me.buffer + wc.wr_id * me.size;
+		const uint8_t *at = place_of(wc.wr_id) + me.head;
 
-		MUST(wc.wc_flags & IBV_WC_WITH_IMM && wc.byte_len == me.size &&
+		MUST(wc.wc_flags & IBV_WC_WITH_IMM && wc.byte_len == me.head + me.size &&
 		     wc.src_qp == me.peer.qpn);
 		MUST(message - first < BURST && !came[message - first]);
 		came[message - first] = true;
@@ -276,6 +283,7 @@ int main(int argc, char **argv)
 	me.srd = !strcmp(argv[1], "srd");
 	me.count = atoi(argv[2]);
 	me.size = atoi(argv[3]);
+	me.head = me.srd ? 0 : GRH;
 	me.server = strcmp(argv[argc - 1], "localhost");
 	me.events = argc > 4 && !strcmp(argv[4], "events");
 	open_all();

@@ -7,6 +7,10 @@
 #include <string.h>
 #include "tests/hosts/vm/pci/play.h"
 
+enum {
+	GRH = 40,
+};
+
 /* Return memory of a region, and how many bytes of it lie together; NULL: the key does not open it.
  */
 static uint8_t *region(const struct efa_qp *qp, const struct ibv_sge *sge, bool write, size_t *ret)
@@ -80,14 +84,37 @@ static void advance(struct cursor *c, size_t length)
 	c->sge->length -= length;
 }
 
+/* Bytes in front of the data of a receive: those of a GRH. */
+static size_t head_of(const struct efa_qp *qp)
+{
+	return qp->type == EFA_UD ? GRH : 0;
+}
+
+static bool skip(struct cursor *c, size_t length)
+{
+	while (length) {
+		size_t n = length;
+		uint8_t *at = next_bytes(c, &n);
+
+		if (!at)
+			return false;
+		memset(at, 0, n);
+		advance(c, n);
+		length -= n;
+	}
+	return true;
+}
+
 static enum ibv_wc_status move(const struct efa_qp *from, const struct work *send,
 			       const struct efa_qp *to, const struct work *receive)
 {
 	struct cursor source = cursor_of(from, send, false), target = cursor_of(to, receive, true);
 	size_t left = length_of(send);
 
-	if (left > length_of(receive))
+	if (left + head_of(to) > length_of(receive))
 		return IBV_WC_REM_INV_REQ_ERR;
+	if (!skip(&target, head_of(to)))
+		return IBV_WC_REM_OP_ERR;
 	while (left) {
 		size_t n = left;
 		const uint8_t *s = next_bytes(&source, &n);
@@ -170,6 +197,7 @@ static int deliver(struct efa_qp *from, const struct work *send, struct efa_qp *
 	wc.slid = own_handle();
 	efa.counts.rx_bytes += wc.byte_len;
 	efa.counts.rx_packets++;
+	wc.byte_len += head_of(to);
 	complete_receive(to, &receive, &wc);
 	return 0;
 }
