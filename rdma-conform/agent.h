@@ -71,8 +71,11 @@ struct publication {
 	} region[OBJECTS], mw[OBJECTS];
 };
 
-/* The multicast group of the queue pairs with this number: ff0e::ffff:239.1.3.NUMBER. */
-union ibv_gid multicast_group(unsigned int object);
+/* The Q_Key of all queue pairs of the program, and the multicast group of those with this number.
+ * They differ from those of other programs, which may run at the same time on the same network. The
+ * Q_Key is even. */
+uint32_t program_qkey(const struct program *program);
+union ibv_gid program_group(const struct program *program, unsigned int object);
 
 #define CHAIN 16
 

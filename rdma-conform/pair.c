@@ -4,8 +4,6 @@
 #include "rdma-conform/agent.h"
 #include "util/util.h"
 
-#define QKEY 0x1ee7
-
 static enum ibv_qp_type qp_type(uint64_t words)
 {
 	return words & WORD(UD) ? IBV_QPT_UD : words & WORD(UC) ? IBV_QPT_UC : IBV_QPT_RC;
@@ -99,14 +97,21 @@ struct ibv_ah_attr address_of(const struct agent *agent, union ibv_gid gid, uint
 	};
 }
 
-union ibv_gid multicast_group(unsigned int object)
+uint32_t program_qkey(const struct program *program)
 {
-	return (union ibv_gid){ .raw = { 0xff, 0x0e, [10] = 0xff, 0xff, 239, 1, 3, object } };
+	return 0x11000000 + program->number * 2;
+}
+
+union ibv_gid program_group(const struct program *program, unsigned int object)
+{
+	/* ff0e::ffff:239.x.y.object */
+	return (union ibv_gid){ .raw = { 0xff, 0x0e, [10] = 0xff, 0xff, 239, program->number >> 8,
+					 program->number, object } };
 }
 
 static struct ibv_ah *group_address(struct agent *agent, unsigned int object)
 {
-	struct ibv_ah_attr attr = address_of(agent, multicast_group(object), 0);
+	struct ibv_ah_attr attr = address_of(agent, program_group(agent->program, object), 0);
 
 	attr.is_global = 1;
 	return agent->offer.multicast ? ibv_create_ah(agent->pd, &attr) : NULL;
@@ -120,7 +125,7 @@ void step_attach(struct agent_thread *t, const struct step *step, struct object 
 	if (o->qp.attached == attach) {
 		log_skip(t, attach ? SKIP_BUSY : SKIP_ABSENT);
 	} else {
-		o->qp.attached_to = multicast_group(step->object);
+		o->qp.attached_to = program_group(t->agent->program, step->object);
 		r = attach ? ibv_attach_mcast(o->qp.qp, &o->qp.attached_to, 0)
 			   : ibv_detach_mcast(o->qp.qp, &o->qp.attached_to, 0);
 		o->qp.attached ^= !r;
@@ -138,7 +143,7 @@ int qp_to_init(struct agent *agent, struct ibv_qp *qp)
 	struct ibv_qp_attr attr = {
 		.qp_state = IBV_QPS_INIT,
 		.port_num = agent->port,
-		.qkey = QKEY,
+		.qkey = program_qkey(agent->program),
 		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
 				   (qp->qp_type == IBV_QPT_RC
 					    ? IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC

@@ -5,7 +5,6 @@
 #include "rdma-conform/agent.h"
 #include "util/util.h"
 
-#define QKEY	 0x1ee7
 #define NO_INDEX 255
 
 static uint64_t wr_id(const struct agent *agent, uint8_t id)
@@ -70,7 +69,7 @@ static bool fill_send(struct agent *agent, struct qp *qp, const struct step *ste
 		wr->wr.ud.ah = HAS(step, MCAST) ? qp->group : qp->ah;
 		wr->wr.ud.remote_qpn =
 			HAS(step, MCAST) ? 0xffffff : agent->other.qp[step->object].number;
-		wr->wr.ud.remote_qkey = HAS(step, BAD_QKEY) ? QKEY + 1 : QKEY;
+		wr->wr.ud.remote_qkey = program_qkey(agent->program) + HAS(step, BAD_QKEY);
 		return wr->wr.ud.ah;
 	}
 	if (!HAS(step, INVALIDATE))

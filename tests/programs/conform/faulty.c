@@ -226,7 +226,7 @@ static void swap_writes(struct ibv_send_wr *w)
 static void spoil_datagram(struct ibv_send_wr *w)
 {
 	if (faulty("qkey"))
-		w->wr.ud.remote_qkey = 0x1ee7;
+		w->wr.ud.remote_qkey &= ~1u;
 	if (faulty("datagram-long") && w->num_sge && w->sg_list->length > 4096)
 		w->sg_list->length = 100;
 }
