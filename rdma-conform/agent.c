@@ -120,6 +120,11 @@ void step_sync(struct agent_thread *t, const struct step *step, struct object *o
 	t->epoch++;
 }
 
+int64_t wait_end(const struct agent *agent, uint64_t us)
+{
+	return min_of(now() + (us ? (int64_t)us * 1000 : agent->patience), agent->end);
+}
+
 bool worth_waiting(struct agent *agent, int64_t end)
 {
 	struct pollfd p = { .fd = agent->peer, .events = POLLIN };
@@ -279,6 +284,7 @@ void agent_run(struct agent *agent, const struct program *program)
 	agent->program = program;
 	agent->alone = false;
 	agent->peer_synced = 0;
+	agent->end = now() + 2 * agent->patience;
 	agent->other = (struct publication){};
 	memset(agent->owner, 0, sizeof(agent->owner));
 	for (unsigned int i = 0; i < program->count; i++)

@@ -108,6 +108,7 @@ struct agent {
 	union ibv_gid gid;
 	int peer;	  /* socket to the other side's agent */
 	int64_t patience; /* ns to wait for an expected event */
+	int64_t end;	  /* when the program has waited long enough, together */
 
 	const struct program *program;
 	struct object objects[6][OBJECTS]; /* first index: place of the letter in object_letters */
@@ -170,6 +171,9 @@ int probe_cm(struct agent *agent, enum probe probe);
 /* Poll @cq once and record the completions. Return their number. */
 int cq_poll(struct agent_thread *t, struct cq *cq, int room);
 void async_read(struct agent_thread *t, int wait_ms);
+/* Return when a wait of @us microseconds ends. If @us is 0, wait for an expected event. Several waits
+ * in vain must not add up to the time after which a side counts as silent. */
+int64_t wait_end(const struct agent *agent, uint64_t us);
 /* Return whether to wait until @end. Return false soon after the other side has come to its next
  * sync, because it sends nothing more. */
 bool worth_waiting(struct agent *agent, int64_t end);

@@ -61,7 +61,7 @@ static bool qp_works(struct agent *agent, enum ibv_qp_type type, uint64_t send_o
 		.cap = { .max_send_wr = 1,
 			 .max_recv_wr = 1,
 			 .max_send_sge = 1,
-			 .max_recv_sge = 1,
+			 .max_recv_sge = agent->offer.recv_sge,
 			 .max_inline_data = inline_bytes ? *inline_bytes : 0 },
 		.qp_type = type,
 		.comp_mask = IBV_QP_INIT_ATTR_PD | (send_ops ? IBV_QP_INIT_ATTR_SEND_OPS_FLAGS : 0),
@@ -119,6 +119,9 @@ static int offer_learn(struct agent *agent, const struct ibv_port_attr *port)
 	o->windows = attr.max_mw && attr.device_cap_flags & (IBV_DEVICE_MEM_WINDOW_TYPE_2A |
 							     IBV_DEVICE_MEM_WINDOW_TYPE_2B);
 	o->srq = attr.max_srq > 0;
+	o->recv_sge = o->max_sge;
+	if (!qp_works(agent, IBV_QPT_RC, 0, NULL) && !qp_works(agent, IBV_QPT_UD, 0, NULL))
+		o->recv_sge = 1;
 	/* A queue pair that is refused for another reason is not a feature that is missing. */
 	o->rc = qp_works(agent, IBV_QPT_RC, 0, NULL) || (errno != EOPNOTSUPP && errno != ENOSYS);
 	o->uc = qp_works(agent, IBV_QPT_UC, 0, NULL);

@@ -68,6 +68,7 @@ struct event {
 struct offer {
 	char device[64];
 	uint32_t max_qp_wr, max_sge, max_cqe, max_srq_wr;
+	uint32_t recv_sge; /* of a receive; some devices have fewer than max_sge */
 	uint32_t mtu; /* bytes */
 	uint32_t atomics, windows, extended_cq, wr_api;
 	uint32_t inline_asked; /* queue pairs may ask for INLINE_BYTES of inline data */

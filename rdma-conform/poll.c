@@ -132,7 +132,7 @@ static int awaited(struct agent *agent, uint8_t number, bool receives)
 void step_poll(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	struct agent *agent = t->agent;
-	int64_t end = now() + (step->x ? (int64_t)step->x * 1000 : agent->patience);
+	int64_t end = wait_end(agent, step->x);
 	uint64_t most = step->n ?: UINT64_MAX, count = 0;
 	unsigned int idle = 0;
 	struct event *e;
@@ -150,7 +150,7 @@ void step_poll(struct agent_thread *t, const struct step *step, struct object *o
 /* Poll until no completion is expected. One more poll finds surplus completions. */
 void step_drain(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	int64_t end = now() + t->agent->patience;
+	int64_t end = wait_end(t->agent, 0);
 	unsigned int idle = 0;
 	struct event *e;
 	int n;
@@ -174,7 +174,7 @@ void step_arm(struct agent_thread *t, const struct step *step, struct object *o)
  * it arrived. */
 void step_event(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	int64_t end = now() + t->agent->patience;
+	int64_t end = wait_end(t->agent, 0);
 	struct ibv_cq *cq = NULL;
 	struct pollfd p;
 	void *context;
@@ -232,7 +232,7 @@ void async_read(struct agent_thread *t, int wait_ms)
  * the side may read the event. */
 void step_async(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	int64_t end = now() + (step->n ? (int64_t)step->n * 1000 : t->agent->patience);
+	int64_t end = wait_end(t->agent, step->n);
 	unsigned int before = step->n && o ? o->events : 0;
 
 	do

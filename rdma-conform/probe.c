@@ -87,30 +87,36 @@ static bool mr_add(struct ibv_pd *pd, struct things *t, int access)
 	return t->mr;
 }
 
+/* Some plug-ins refuse an object and leave errno at 0. */
+static int refusal(bool made)
+{
+	return made ? 0 : errno ?: EINVAL;
+}
+
 static int probe_cq_limit(struct agent *agent, struct things *t)
 {
 	if (agent->offer.max_cqe >= INT_MAX)
 		return EOPNOTSUPP;
-	return cq_add(agent, t, agent->offer.max_cqe + 1) ? 0 : errno;
+	return refusal(cq_add(agent, t, agent->offer.max_cqe + 1));
 }
 
 static int probe_qp_limit(struct agent *agent, struct things *t)
 {
 	if (!cq_add(agent, t, 4))
 		return EOPNOTSUPP;
-	return qp_add(agent, t, IBV_QPT_RC, agent->offer.max_qp_wr + 1) ? 0 : errno;
+	return refusal(qp_add(agent, t, IBV_QPT_RC, agent->offer.max_qp_wr + 1));
 }
 
 static int probe_srq_limit(struct agent *agent, struct things *t)
 {
 	if (!agent->offer.srq)
 		return EOPNOTSUPP;
-	return srq_add(agent, t, agent->offer.max_srq_wr + 1) ? 0 : errno;
+	return refusal(srq_add(agent, t, agent->offer.max_srq_wr + 1));
 }
 
 static int probe_no_write(struct agent *agent, struct things *t)
 {
-	return mr_add(agent->pd, t, IBV_ACCESS_REMOTE_WRITE) ? 0 : errno;
+	return refusal(mr_add(agent->pd, t, IBV_ACCESS_REMOTE_WRITE));
 }
 
 static int probe_gid_index(struct agent *agent, struct things *t)

@@ -188,12 +188,12 @@ static void finding_shorten(const struct options *o, struct world *world, struct
 static void note_findings(const struct options *o, struct world *world, struct report *report,
 			  const struct program *program, const struct check *check)
 {
-	/* Shrinking runs other programs, whose check would replace this one. */
 	for (unsigned int i = 0; i < check->broken_count; i++) {
 		bool new;
 		struct finding *f = report_finding(report, check->broken[i].rule, &new);
 
-		f->times++;
+		f->times += f->last != report->programs;
+		f->last = report->programs;
 		if (!new)
 			continue;
 		f->seed = program->seed;

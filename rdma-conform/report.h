@@ -19,7 +19,7 @@ struct finding {
 	char known[160];	     /* reason of a known deviation, or empty */
 	char *program, *events;	     /* of the shortest program */
 	unsigned int steps, percent; /* its steps, and the percentage of runs that show the fault */
-	uint64_t times;		     /* number of programs that broke this rule */
+	uint64_t times, last;	     /* number of programs that broke this rule, and the last one */
 };
 
 struct report {

@@ -126,8 +126,9 @@ static void renumber(struct writing *w, struct step *step)
  * end. */
 static void reduce(const struct offer *offer, struct step *step)
 {
-	while (step->pieces > 1 &&
-	       (step->pieces > offer->max_sge || !step->piece[step->pieces - 1].length))
+	unsigned int most = step->verb == VERB_RECV ? offer->recv_sge : offer->max_sge;
+
+	while (step->pieces > 1 && (step->pieces > most || !step->piece[step->pieces - 1].length))
 		step->pieces--;
 	if (!offer->wr_api)
 		step->words &= ~WORD(WR_API);
