@@ -87,6 +87,8 @@
 	F(FILE *, fdopen, (int, const char *))                                                   \
 	F(int, close, (int))                                                                     \
 	F(int, close_range, (unsigned int, unsigned int, int))                                   \
+	F(int, epoll_create, (int))                                                              \
+	F(int, epoll_create1, (int))                                                             \
 	F(int, eventfd, (unsigned int, int))                                                     \
 	F(int, memfd_create, (const char *, unsigned int))                                       \
 	F(int, pipe2, (int *, int))                                                              \

@@ -341,6 +341,18 @@ EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct tim
 
 /* ---- epoll ---- */
 
+/* An epoll belongs to the kernel until a socket is added. These two functions are here because
+ * other releases of the library have them, and programs look them up in it by name. */
+EXPORT int epoll_create(int size)
+{
+	return real()->epoll_create(size);
+}
+
+EXPORT int epoll_create1(int flags)
+{
+	return real()->epoll_create1(flags);
+}
+
 /*
  * Return whether @fd is an epoll. @outer contains @fd, therefore @fd cannot contain @outer, and the
  * removal has no effect. The kernel's error shows whether @fd is an epoll.
