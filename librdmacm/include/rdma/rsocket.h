@@ -9,8 +9,8 @@
  *
  * A peer may be of any build of this library: what goes over the wire is the same.
  */
-#ifndef RDMA_RSOCKET_H
-#define RDMA_RSOCKET_H
+#ifndef RSOCKET_H
+#define RSOCKET_H
 
 #include <errno.h>
 #include <poll.h>

@@ -4,8 +4,8 @@
  * written. For an object of a device that efa does not serve, and for features that this library
  * does not have, functions return EOPNOTSUPP, or NULL with that errno.
  */
-#ifndef INFINIBAND_EFADV_H
-#define INFINIBAND_EFADV_H
+#ifndef __EFADV_H__
+#define __EFADV_H__
 
 #include <stdio.h>
 #include <sys/types.h>

@@ -5,8 +5,8 @@
  * serve, and for features that this library does not have, functions return EOPNOTSUPP, or NULL
  * with that errno.
  */
-#ifndef INFINIBAND_MLX4DV_H
-#define INFINIBAND_MLX4DV_H
+#ifndef _MLX4DV_H_
+#define _MLX4DV_H_
 
 #include <endian.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Parts of the kernel interface that direct verbs expose under their own names. */
-#ifndef INFINIBAND_MLX5_API_H
-#define INFINIBAND_MLX5_API_H
+#ifndef MLX5_API_H
+#define MLX5_API_H
 
 #include <infiniband/mlx5_user_ioctl_verbs.h>
 

@@ -5,8 +5,8 @@
  * features that this library does not have, functions return EOPNOTSUPP, or NULL with that errno.
  * Unless documented otherwise, they return 0 or an errno, or NULL with an errno.
  */
-#ifndef INFINIBAND_MLX5DV_H
-#define INFINIBAND_MLX5DV_H
+#ifndef _MLX5DV_H_
+#define _MLX5DV_H_
 
 #include <stdio.h>
 #include <stdbool.h>
