@@ -125,10 +125,8 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 	attr->device_cap_flags &=
 		~(IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW | IBV_DEVICE_MEM_WINDOW_TYPE_2B);
 	attr->max_mw = 0;
-	if (hns_is_old()) {
+	if (hns_is_old())
 		attr->max_ah = 0;
-		attr->device_cap_flags &= ~IBV_DEVICE_XRC;
-	}
 	if (model_on()) {
 		struct ibv_device_attr backend;
 
@@ -255,9 +253,8 @@ static int queues_take(struct object *qp, struct ib_uverbs_ex_create_qp *q,
 
 static bool has_type(uint32_t type)
 {
-	return type == IBV_QPT_RC ||
-	       (!hns_is_old() &&
-		(type == IBV_QPT_UD || type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV));
+	return type == IBV_QPT_RC || type == IBV_QPT_XRC_SEND || type == IBV_QPT_XRC_RECV ||
+	       (type == IBV_QPT_UD && !hns_is_old());
 }
 
 static void watch(struct object *qp)

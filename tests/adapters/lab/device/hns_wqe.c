@@ -158,10 +158,8 @@ static int read_address(const struct object *qp, const uint8_t *wqe, struct work
 	work->wr.wr.ud.remote_qkey = word(wqe, 6);
 	if ((word(wqe, 3) & INDEX_MASK) != qp->pd->number || word(wqe, 5) >> 16 < 0xc000)
 		return -EINVAL;
-	return !memcmp(wqe + 40, "\0\0\0\0\0", 6) || (work->wr.opcode != IBV_WR_SEND &&
-						      work->wr.opcode != IBV_WR_SEND_WITH_IMM)
-		       ? -EINVAL
-		       : 0;
+	return work->wr.opcode == IBV_WR_SEND || work->wr.opcode == IBV_WR_SEND_WITH_IMM ? 0
+											 : -EINVAL;
 }
 
 static int read_body(const struct object *qp, const uint8_t *wqe, struct work *work)

@@ -21,7 +21,7 @@ static const enum ibv_wr_opcode lists[] = {
 	IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND_WITH_INV,
 };
 
-static const struct ibv_qp_cap large = { RING, 16, SGES, 3, 128 }, small = { 1, 1, 1, 1, 0 };
+static const struct ibv_qp_cap large = { RING, 16, SGES, 3, 64 }, small = { 1, 1, 1, 1, 0 };
 
 static struct ibv_send_wr request(const struct script *s, enum ibv_wr_opcode opcode,
 				  struct ibv_sge *sge, int sges, unsigned flags)
@@ -72,7 +72,7 @@ static void list(struct script *s, enum ibv_wr_opcode opcode, int count, int emp
 static void every_list(struct script *s)
 {
 	for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
-		for (int count = 0; count <= SGES + 1; count++)
+		for (int count = 0; count <= SGES; count++)
 			list(s, lists[i], count, -1);
 	for (int empty = 0; empty < 4; empty++)
 		list(s, IBV_WR_RDMA_WRITE, 4, empty);
@@ -80,19 +80,33 @@ static void every_list(struct script *s)
 
 static void every_inline(struct script *s)
 {
-	static const uint32_t lengths[] = { 0, 1, 16, 31, 32, 33, 48, 64, 65, 100, 127, 128, 129 };
-	static const enum ibv_wr_opcode opcodes[] = { IBV_WR_SEND, IBV_WR_RDMA_WRITE,
-						      IBV_WR_RDMA_READ };
+	static const uint32_t lengths[] = { 0, 1, 16, 31, 32, 33, 48, 63, 64 };
 
-	for (size_t i = 0; i < 3 * sizeof(lengths) / sizeof(lengths[0]); i++) {
-		uint32_t length = lengths[i / 3], first = length / 3;
-		struct ibv_sge sge[2] = { script_sge(s, 3, i % 2 ? first : length),
+	for (size_t i = 0; i < 2 * sizeof(lengths) / sizeof(lengths[0]); i++) {
+		enum ibv_wr_opcode opcode = i % 2 ? IBV_WR_RDMA_WRITE : IBV_WR_SEND;
+		uint32_t length = lengths[i / 2], first = length / 3;
+		bool two = i % 4 > 1;
+		struct ibv_sge sge[2] = { script_sge(s, 3, two ? first : length),
 					  script_sge(s, 0x200, length - first) };
-		struct ibv_send_wr wr = request(s, opcodes[i % 3], sge, 1 + i % 2,
-						IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+		struct ibv_send_wr wr =
+			request(s, opcode, sge, 1 + two, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
 
 		post(s, &wr);
 	}
+}
+
+/* Requests that cannot be: too long, with inline data of a read, and with too many entries. */
+static void refused(struct script *s)
+{
+	struct ibv_sge sge[SGES + 1] = { script_sge(s, 0, 65) };
+	struct ibv_send_wr wr =
+		request(s, IBV_WR_SEND, sge, 1, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+
+	post(s, &wr);
+	sge[0].length = 8;
+	wr.opcode = IBV_WR_RDMA_READ;
+	post(s, &wr);
+	list(s, IBV_WR_SEND, SGES + 1, -1);
 }
 
 static void every_flag(struct script *s)
@@ -193,17 +207,22 @@ static void make(struct script *s, const struct ibv_qp_cap *cap)
 /* Each cause, in front of a request that is flushed. */
 static void causes(struct script *s)
 {
-	for (int status = IBV_WC_LOC_LEN_ERR; status <= IBV_WC_GENERAL_ERR; status++) {
+	static const enum ibv_wc_status all[] = {
+		IBV_WC_LOC_LEN_ERR,    IBV_WC_LOC_PROT_ERR,	 IBV_WC_WR_FLUSH_ERR,
+		IBV_WC_REM_ACCESS_ERR, IBV_WC_RNR_RETRY_EXC_ERR, IBV_WC_GENERAL_ERR,
+	};
+
+	for (size_t n = 0; n < sizeof(all) / sizeof(all[0]); n++) {
 		make(s, &small);
 		for (int i = 0; i < 2; i++) {
 			send_one(s, 64, IBV_SEND_SIGNALED);
 			script_recv(s, 1, 64);
 		}
 		script_complete(s, false, 0, IBV_WR_SEND,
-				(struct ibv_wc){ .status = status, .vendor_err = 0x1f });
+				(struct ibv_wc){ .status = all[n], .vendor_err = 0x1f });
 		script_complete(s, false, 1, IBV_WR_SEND,
 				(struct ibv_wc){ .status = IBV_WC_WR_FLUSH_ERR });
-		script_complete(s, true, 0, 0, (struct ibv_wc){ .status = status });
+		script_complete(s, true, 0, 0, (struct ibv_wc){ .status = all[n] });
 		script_qp_close(s);
 	}
 }
@@ -260,6 +279,7 @@ int main(void)
 	make(&s, &large);
 	every_list(&s);
 	every_inline(&s);
+	refused(&s);
 	every_flag(&s);
 	atomics(&s);
 	several(&s);
