@@ -5,11 +5,9 @@
 #include "providers/kit/cq.h"
 
 enum {
-	INDEX_MASK = 0xffffff,
-	ARM_SN_SHIFT = 57, /* place of the arming number in a doorbell */
+	ARM_SOLICITED_SHIFT = 56,
 	ARM_SN_MASK = 3,
 };
-#define ARM_SOLICITED (1ull << 56)
 
 static int cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in)
 {
@@ -39,10 +37,11 @@ static int ring_make(struct hns_cq *cq, uint32_t cqe)
 
 	cq->count = round_up_pow2(max_of(cqe, (uint32_t)HNS_DEPTH));
 	cq->mask = cq->count - 1;
-	cq->shift = __builtin_ctz(ctx->cqe_size);
+	cq->size = ctx->cqe_size;
+	cq->shift = __builtin_ctz(cq->size);
 	cq->last_number = HNS_NO_NUMBER;
 	cq->doorbell = ctx->doorbell;
-	atomic_store_explicit(&cq->arm_sn, 1, memory_order_relaxed);
+	cq->arm_mask = 2 * cq->count - 1;
 	r = dbrec_alloc(&ctx->records, NULL, (__be32 **)&cq->record);
 	if (!r)
 		r = kit_buf_alloc(&cq->buf, ROUND_UP((size_t)cq->count << cq->shift, HNS_PART));
@@ -64,6 +63,7 @@ static int kernel_create(struct hns_cq *cq, const struct verbs_create_cq *in)
 	if (r < 0)
 		return r;
 	cq->number = resp.cqn & HNS_NUMBER_MASK;
+	cq->arm = hns_doorbell(HNS_DB_CQ_ARM, cq->number) | 1ull << HNS_DB_ARM_SHIFT;
 	cq->recorded = resp.cap_flags & HNS_ROCE_CQ_FLAG_RECORD_DB;
 	cq->kit.vcq.cq.cqe = cq->mask;
 	return 0;
@@ -101,36 +101,22 @@ int hns_destroy_cq(struct verbs_cq *vcq)
 
 void hns_cq_event(struct verbs_cq *vcq)
 {
-	/* relaxed: the number orders no other data */
-	atomic_fetch_add_explicit(&to_hcq(&vcq->cq)->arm_sn, 1, memory_order_relaxed);
+	const uint64_t all = (uint64_t)ARM_SN_MASK << HNS_DB_ARM_SHIFT;
+	struct hns_cq *cq = to_hcq(&vcq->cq);
+
+	cq->arm = (cq->arm & ~all) | ((cq->arm + (1ull << HNS_DB_ARM_SHIFT)) & all);
 }
 
+/* Another thread may poll meanwhile. Its index arms for the completions behind it, as if this call
+ * had come earlier or later. */
 int hns_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct hns_cq *cq = to_hcq(ibcq);
-	uint64_t sn = atomic_load_explicit(&cq->arm_sn, memory_order_relaxed) & ARM_SN_MASK;
-	/* An index of another thread's poll arms for the completions behind it, as if this call had
-	 * come earlier or later. */
-	uint32_t index = __atomic_load_n(&cq->consumer, __ATOMIC_RELAXED) & (2 * cq->count - 1);
+	uint32_t index = __atomic_load_n(&cq->consumer, __ATOMIC_RELAXED) & cq->arm_mask;
 
-	hns_doorbell_ring(cq->doorbell, hns_doorbell(HNS_DB_CQ_ARM, cq->number) |
-						(uint64_t)index << HNS_DB_INDEX_SHIFT |
-						sn << ARM_SN_SHIFT |
-						(solicited_only ? ARM_SOLICITED : 0));
+	hns_doorbell_ring(cq->doorbell, cq->arm | (uint64_t)index << HNS_DB_INDEX_SHIFT |
+						(uint64_t) !!solicited_only << ARM_SOLICITED_SHIFT);
 	return 0;
-}
-
-void hns_cq_publish(struct hns_cq *cq)
-{
-	/* Finish all reads before the device may write to the entries again. */
-	atomic_thread_fence(memory_order_release);
-	if (likely(cq->recorded))
-		*(volatile uint32_t *)cq->record = cq->consumer & INDEX_MASK;
-	else
-		hns_doorbell_ring(cq->doorbell, hns_doorbell(HNS_DB_CQ, cq->number) |
-							(uint64_t)(cq->consumer & INDEX_MASK)
-								<< HNS_DB_INDEX_SHIFT |
-							1ull << ARM_SN_SHIFT);
 }
 
 /* ---- removing the completions of a queue that is destroyed or reset */

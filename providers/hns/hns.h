@@ -78,6 +78,7 @@ struct hns_cq {
 	uint32_t mask;
 	uint32_t count; /* entries; this bit of an index changes in each lap */
 	uint32_t shift; /* of the bytes of an entry */
+	uint32_t size;	/* the same in bytes */
 	char *ring;
 	struct hns_qp *last;  /* queue pair of the last completion */
 	uint32_t last_number; /* its number, or HNS_NO_NUMBER */
@@ -85,8 +86,11 @@ struct hns_cq {
 	bool recorded; /* the device reads the record; otherwise the register */
 	char *doorbell;
 	uint32_t number;
-	_Atomic uint32_t arm_sn; /* counts the events that the program has read */
-	uint16_t vlan;		 /* of the current completion of an extended queue; 0: none */
+	/* The doorbell that arms the queue, without its index. Its upper word counts the events
+	 * that the program has read. */
+	uint64_t arm;
+	uint32_t arm_mask; /* of the index */
+	uint16_t vlan;	   /* of the current completion of an extended queue; 0: none */
 	struct kit_buf buf;
 };
 
@@ -109,10 +113,12 @@ struct hns_sq {
 	uint32_t plain_ops; /* opcodes of plain requests as bits; 0 in states other than RTS */
 	uint32_t max_post;
 	int max_sge; /* -1 in states that accept no requests */
+	/* Of the index of a completion. It is 0 if each request completes: they do so in order
+	 * then, and the index is not valid. */
+	uint32_t index_mask;
 	uint32_t max_inline, mtu;
 	bool owned; /* the device reads the owner's bit without a doorbell */
 	bool datagrams, xrc;
-	bool each;	  /* each request completes */
 	bool flushes;	  /* ERR: the kernel flushes what is posted when it is told so */
 	uint32_t segment; /* next entry of @segments */
 	uint32_t segment_mask, segment_count;
@@ -138,9 +144,10 @@ struct hns_rq {
 	uint32_t wqe_sge; /* segments of a receive */
 	int max_sge;	  /* -1 in states that accept no receives */
 	uint32_t max_post;
-	bool plain;   /* no list needs an end, and the state is no error */
-	bool ends;    /* a segment ends each list */
-	bool flushes; /* as in hns_sq */
+	bool plain;	/* no list needs an end, and the state is no error */
+	bool completes; /* receives of a connection complete in order */
+	bool ends;	/* a segment ends each list */
+	bool flushes;	/* as in hns_sq */
 	bool recorded;
 	uint64_t *wr_ids;
 	uint32_t *record;
@@ -218,6 +225,7 @@ enum {
 	HNS_DB_COMMAND_SHIFT = 24,
 	HNS_DB_INDEX_SHIFT = 32,
 	HNS_DB_SL_SHIFT = 48,
+	HNS_DB_ARM_SHIFT = 57, /* number of an arming */
 };
 
 /* Return a doorbell with index 0 of the queue with this number. */
@@ -260,8 +268,6 @@ void hns_cq_clean_srq(struct hns_srq *srq);
 int hns_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 /* Poll a completion; the caller holds the lock. Return: whether there is one. */
 bool hns_poll_one(struct hns_cq *cq, struct ibv_wc *wc);
-/* Tell the device how far the queue was polled. The caller holds the lock. */
-void hns_cq_publish(struct hns_cq *cq);
 extern const uint64_t hns_cq_ex_wc_flags;
 void hns_cq_ex_set_slots(struct hns_cq *cq, uint64_t wc_flags);
 

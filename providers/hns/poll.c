@@ -37,11 +37,18 @@ static enum ibv_wc_status status_of(uint32_t status)
 		       : IBV_WC_GENERAL_ERR;
 }
 
-/* Opcodes of sends. Others are those of a send. */
-static const uint8_t sent_opcodes[CQE_OPCODE_MASK + 1] = {
-	[OP_WRITE] = IBV_WC_RDMA_WRITE,	   [OP_WRITE_IMM] = IBV_WC_RDMA_WRITE,
-	[OP_READ] = IBV_WC_RDMA_READ,	   [OP_CMP_SWAP] = IBV_WC_COMP_SWAP,
-	[OP_FETCH_ADD] = IBV_WC_FETCH_ADD,
+/* Members of the completion of a successful send. Unknown opcodes are those of a send. */
+static const struct {
+	uint32_t status, opcode; /* in the order of an ibv_wc */
+	uint32_t flags;
+	uint32_t unused; /* so that an index is a shift */
+} sent[CQE_OPCODE_MASK + 1] = {
+	[OP_SEND_IMM] = { .flags = IBV_WC_WITH_IMM },
+	[OP_WRITE] = { .opcode = IBV_WC_RDMA_WRITE },
+	[OP_WRITE_IMM] = { .opcode = IBV_WC_RDMA_WRITE, .flags = IBV_WC_WITH_IMM },
+	[OP_READ] = { .opcode = IBV_WC_RDMA_READ },
+	[OP_CMP_SWAP] = { .opcode = IBV_WC_COMP_SWAP },
+	[OP_FETCH_ADD] = { .opcode = IBV_WC_FETCH_ADD },
 };
 
 /* Complete this send and all before it. Return: its wr_id. */
@@ -50,9 +57,7 @@ FLAT uint64_t sent_take(struct hns_sq *sq, uint32_t first)
 	uint32_t tail = atomic_load_explicit(&sq->tail, memory_order_relaxed);
 	uint64_t wr_id;
 
-	/* If each request completes, they do so in order, and the index is not valid. */
-	if (likely(!sq->each))
-		tail += ((first >> CQE_INDEX_SHIFT) - tail) & sq->mask;
+	tail += ((first >> CQE_INDEX_SHIFT) - tail) & sq->index_mask;
 	wr_id = sq->wr_ids[tail & sq->mask];
 	/* release: pairs with the acquire of a post, which replaces the request */
 	atomic_store_explicit(&sq->tail, tail + 1, memory_order_release);
@@ -69,19 +74,23 @@ FLAT uint64_t received_take(struct hns_rq *rq)
 	return wr_id;
 }
 
+/* Fill in the members of a successful send. */
 FLAT void sent_fill(struct ibv_wc *wc, const char *cqe, uint32_t first)
 {
 	uint32_t opcode = first & CQE_OPCODE_MASK;
 
-	wc->opcode = (enum ibv_wc_opcode)sent_opcodes[opcode];
+	_Static_assert(offsetof(struct ibv_wc, opcode) == offsetof(struct ibv_wc, status) + 4,
+		       "both are copied at once");
+	memcpy(&wc->status, &sent[opcode], 8);
 	wc->byte_len = get_32(cqe + CQE_AT_LENGTH);
-	wc->wc_flags = opcode == OP_SEND_IMM || opcode == OP_WRITE_IMM ? IBV_WC_WITH_IMM : 0;
+	wc->wc_flags = sent[opcode].flags;
 }
 
 FLAT void received_fill(struct ibv_wc *wc, const char *cqe, uint32_t first)
 {
 	uint32_t opcode = first & CQE_OPCODE_MASK;
 
+	wc->status = IBV_WC_SUCCESS;
 	wc->opcode = IBV_WC_RECV;
 	wc->byte_len = get_32(cqe + CQE_AT_LENGTH);
 	wc->wc_flags = 0;
@@ -158,12 +167,12 @@ SEPARATE static bool entry_poll(struct hns_cq *cq, const char *cqe, uint32_t fir
 		return false;
 	third = get_32(cqe + CQE_AT_QP);
 	wc->qp_num = third & HNS_NUMBER_MASK;
-	wc->status = status_of(status);
 	wc->vendor_err = third >> CQE_VENDOR_SHIFT;
 	if (first & CQE_RECEIVE)
 		received_fill(wc, cqe, first);
 	else
 		sent_fill(wc, cqe, first);
+	wc->status = status_of(status);
 	if (first & CQE_RECEIVE && qp && qp->sq.datagrams)
 		datagram_fill(wc, cqe);
 	/* The kernel completes the other requests of a queue pair that has failed. */
@@ -175,24 +184,19 @@ SEPARATE static bool entry_poll(struct hns_cq *cq, const char *cqe, uint32_t fir
 
 /* ---- polling */
 
-/* Poll a plain entry. Return: whether it is one. */
-FLAT bool plain_poll(const struct hns_cq *cq, const char *cqe, uint32_t first, struct ibv_wc *wc)
+/* Fill in a plain entry of @qp, whose words are @first and @third. Return: whether it is one. */
+FLAT bool plain_fill(struct hns_qp *qp, const char *cqe, uint32_t first, uint32_t third,
+		     struct ibv_wc *wc)
 {
-	uint32_t third = get_32(cqe + CQE_AT_QP);
-	struct hns_qp *qp = cq->last;
-
-	if (unlikely((third & HNS_NUMBER_MASK) != cq->last_number) || unlikely(first & CQE_STATUS))
-		return false;
 	if (!(first & CQE_RECEIVE)) {
 		wc->wr_id = sent_take(&qp->sq, first);
 		sent_fill(wc, cqe, first);
 	} else {
-		if (unlikely(qp->srq) || unlikely(qp->sq.datagrams) || unlikely(!qp->rq.max_post))
+		if (unlikely(!qp->rq.completes))
 			return false;
 		wc->wr_id = received_take(&qp->rq);
 		received_fill(wc, cqe, first);
 	}
-	wc->status = IBV_WC_SUCCESS;
 	wc->vendor_err = third >> CQE_VENDOR_SHIFT;
 	wc->qp_num = third & HNS_NUMBER_MASK;
 	return true;
@@ -204,26 +208,36 @@ FLAT bool plain_poll(const struct hns_cq *cq, const char *cqe, uint32_t first, s
 SEPARATE static int poll_found(struct hns_cq *cq, int num_entries, struct ibv_wc *wc,
 			       const char *cqe, uint32_t first)
 {
-	uint32_t skips = cq->count;
-	int n = 0;
+	uint32_t stale = ~first & CQE_OWNER, skips = cq->count;
+	int left = num_entries;
 
 	do {
+		uint32_t third;
+
 		/* The rest of the entry was written before its first word. */
 		barrier_from_device();
+		third = get_32(cqe + CQE_AT_QP);
 		cq->consumer++;
-		if (likely(plain_poll(cq, cqe, first, wc)) || entry_poll(cq, cqe, first, wc)) {
+		if ((likely((third & HNS_NUMBER_MASK) == cq->last_number) &&
+		     likely(!(first & CQE_STATUS)) &&
+		     likely(plain_fill(cq->last, cqe, first, third, wc))) ||
+		    entry_poll(cq, cqe, first, wc)) {
 			wc++;
-			if (++n == num_entries)
+			if (!--left)
 				break;
 		} else if (!--skips) {
 			break;
 		}
-		cqe = cqe_at(cq, cq->consumer);
+		cqe += cq->size;
+		if (unlikely(!(cq->consumer & cq->mask))) {
+			cqe = cq->ring;
+			stale ^= CQE_OWNER;
+		}
 		first = get_32(cqe);
-	} while (cqe_is_valid(cq, cq->consumer, first));
+	} while ((first & CQE_OWNER) != stale);
 	hns_cq_publish(cq);
 	spinlock_unlock(&cq->lock);
-	return n;
+	return num_entries - left;
 }
 
 bool hns_poll_one(struct hns_cq *cq, struct ibv_wc *wc)

@@ -96,7 +96,7 @@ static void sq_open(struct hns_qp *qp, const struct ibv_qp_init_attr_ex *attr,
 	sq->owned = caps & HNS_ROCE_QP_CAP_OWNER_DB;
 	sq->datagrams = attr->qp_type == IBV_QPT_UD;
 	sq->xrc = attr->qp_type == IBV_QPT_XRC_SEND;
-	sq->each = attr->sq_sig_all;
+	sq->index_mask = attr->sq_sig_all ? 0 : sq->mask;
 	sq->record = caps & HNS_ROCE_QP_CAP_SQ_RECORD_DB ? qp->sq_record : &qp->unread;
 	sq->doorbell = ctx->doorbell;
 	sq->tag = hns_doorbell(HNS_DB_SQ, qp->number);
@@ -114,6 +114,7 @@ static void rq_open(struct hns_qp *qp, const struct hns_qp_size *size, uint64_t 
 	rq->shift = __builtin_ctz(size->rq_sge * SEGMENT);
 	rq->wqe_sge = size->rq_sge;
 	rq->max_post = min_of(size->rq_count, ctx->max_wr);
+	rq->completes = !qp->sq.datagrams;
 	rq->ends = ctx->old;
 	rq->recorded = caps & HNS_ROCE_QP_CAP_RQ_RECORD_DB;
 	rq->record = qp->rq_record;

@@ -86,6 +86,7 @@ FLAT uint32_t get_32(const char *at)
 /* Completions: 32 bytes are used. Word 0 has the bits below, 1 immediate data or a key, 2 the
  * number of an XRC SRQ, 3 the queue pair, 4 the bytes, 6 and 7 the address of a datagram. */
 enum {
+	CQ_INDEX_MASK = 0xffffff,
 	CQE_OPCODE_MASK = 0x1f,
 	CQE_STATUS_SHIFT = 8,
 	CQE_STATUS_MASK = 0xff,
@@ -120,6 +121,21 @@ static inline char *cqe_at(const struct hns_cq *cq, uint32_t n)
 static inline bool cqe_is_valid(const struct hns_cq *cq, uint32_t n, uint32_t first)
 {
 	return !(first & CQE_OWNER) == !!(n & cq->count);
+}
+
+/* Tell the device how far the queue was polled. The caller holds the lock. */
+FLAT void hns_cq_publish(struct hns_cq *cq)
+{
+	uint32_t index = cq->consumer & CQ_INDEX_MASK;
+
+	/* Finish all reads before the device may write to the entries again. */
+	atomic_thread_fence(memory_order_release);
+	if (likely(cq->recorded))
+		*(volatile uint32_t *)cq->record = index;
+	else
+		hns_doorbell_ring(cq->doorbell, hns_doorbell(HNS_DB_CQ, cq->number) |
+							(uint64_t)index << HNS_DB_INDEX_SHIFT |
+							1ull << HNS_DB_ARM_SHIFT);
 }
 
 #endif
