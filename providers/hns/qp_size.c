@@ -25,26 +25,25 @@ static uint32_t inline_segments(const struct ibv_qp_init_attr_ex *attr, uint32_t
 	return fits ? 0 : (bytes + SEGMENT - 1) / SEGMENT;
 }
 
-/* Calculate the ring of segments, with room for inline data. A kernel that does not know about
- * inline data is asked for as many segments. */
+/* Calculate the ring of segments, with room for inline data. Kernels without long lists calculate
+ * it from the number of entries alone, and are asked for as many as the inline data need. */
 static void segments_size(const struct hns_context *ctx, struct ibv_qp_init_attr_ex *attr,
 			  struct hns_qp_size *size)
 {
-	bool sends = attr->qp_type != IBV_QPT_XRC_RECV;
 	uint32_t inside = segments_inside(attr), least = inside ? 0 : 1, each;
-	uint32_t sges = attr->cap.max_send_sge, bytes = attr->cap.max_inline_data;
+	struct ibv_qp_cap *cap = &attr->cap;
 
-	if (ctx->long_lists) {
-		bytes = bytes ? round_up_pow2(bytes) : 0;
-		each = max_of(sges > inside ? sges - inside : least, inline_segments(attr, bytes));
-		each = each ? round_up_pow2(each) : 0;
-		size->max_send_sge = min_of(each + inside, ctx->max_sge);
-	} else {
-		each = inline_segments(attr, bytes);
-		sges = max_of(sges, each ? each + inside : sends);
-		each = sges > inside ? sges - inside : 0;
-		size->max_send_sge = attr->cap.max_send_sge = sges;
-	}
+	if (attr->qp_type != IBV_QPT_XRC_RECV)
+		cap->max_send_sge = max_of(cap->max_send_sge, 1u);
+	size->max_send_sge = cap->max_send_sge;
+	if (ctx->long_lists && cap->max_inline_data)
+		cap->max_inline_data = min_of(round_up_pow2(cap->max_inline_data), ctx->max_inline);
+	each = inline_segments(attr, cap->max_inline_data);
+	if (each && !ctx->long_lists)
+		cap->max_send_sge = max_of(cap->max_send_sge, each + inside);
+	each = max_of(each, cap->max_send_sge > inside ? cap->max_send_sge - inside : least);
+	if (each && ctx->long_lists)
+		each = round_up_pow2(each);
 	size->max_inline = max_of(each * SEGMENT, inside ? INLINE_INSIDE : INLINE_UD);
 	size->segments = each ? max_of(round_up_pow2(size->sq_count * each), SEGMENTS_LEAST) : 0;
 }

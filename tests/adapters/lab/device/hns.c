@@ -299,7 +299,7 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	if (r)
 		return r;
 	watch(qp);
-	if (is_full()) {
+	if (is_full() && !host_is("no-wc")) {
 		played->direct = true;
 		response.cap_flags |= HNS_ROCE_QP_CAP_DIRECT_WQE;
 		response.dwqe_mmap_key = MAP_DIRECT + (uint64_t)qp->ordinal * DIRECT_PAGE;
