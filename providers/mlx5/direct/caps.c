@@ -13,7 +13,8 @@ uint32_t mlx5_fw_cap(struct mlx5_context *ctx, enum mlx5_fw_caps group, unsigned
 		[MLX5_FW_CAPS_GENERAL] = 0,	 [MLX5_FW_CAPS_ODP] = 2,
 		[MLX5_FW_CAPS_QOS] = 0xc,	 [MLX5_FW_CAPS_CRYPTO] = 0x1a,
 		[MLX5_FW_CAPS_GENERAL_2] = 0x20, [MLX5_FW_CAPS_ROCE] = 4,
-		[MLX5_FW_CAPS_NIC_TABLES] = 7,	 [MLX5_FW_CAPS_MEMORY] = 0xf,
+		[MLX5_FW_CAPS_NIC_TABLES] = 7,	 [MLX5_FW_CAPS_SWITCH_TABLES] = 8,
+		[MLX5_FW_CAPS_MEMORY] = 0xf,
 	};
 	uint32_t in[FW_HEAD / 4] = {};
 	uint32_t *answer;

@@ -130,6 +130,7 @@ static void obj_describe(struct mlx5dv_devx_obj *obj, const void *in, size_t inl
 		break;
 	case MLX5_FW_CREATE_GENERAL_OBJECT:
 		obj->type = MLX5_DEVX_GENERAL;
+		obj->general = inlen >= FW_HEAD ? fw_get(in, 4) & 0xffff : 0;
 		obj->log_range = inlen >= FW_HEAD ? fw_get(in, 0xc) >> 24 & 0x1f : 0;
 		break;
 	case MLX5_FW_CREATE_QP:

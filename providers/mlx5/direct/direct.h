@@ -53,6 +53,7 @@ enum mlx5_fw_opcode {
 	MLX5_FW_MODIFY_TIS = 0x913,
 	MLX5_FW_QUERY_TIS = 0x915,
 	MLX5_FW_CREATE_FLOW_TABLE = 0x930,
+	MLX5_FW_QUERY_FLOW_TABLE = 0x932,
 	MLX5_FW_CREATE_FLOW_GROUP = 0x933,
 	MLX5_FW_SET_FLOW_ENTRY = 0x936,
 	MLX5_FW_ALLOC_FLOW_COUNTER = 0x939,
@@ -64,10 +65,17 @@ enum mlx5_fw_opcode {
 
 /* Objects of CREATE_GENERAL_OBJECT. */
 enum mlx5_fw_object {
+	MLX5_FW_OBJ_METER = 0x0a,
 	MLX5_FW_OBJ_DEK = 0x0c,
+	MLX5_FW_OBJ_DEFINER = 0x18,
 	MLX5_FW_OBJ_LOGIN = 0x1f,
+	MLX5_FW_OBJ_SAMPLER = 0x20,
+	MLX5_FW_OBJ_ARGUMENT = 0x23,
+	MLX5_FW_OBJ_ASO_METER = 0x24,
+	MLX5_FW_OBJ_ASO_HIT = 0x25,
 	MLX5_FW_OBJ_SCHED = 0x26,
 	MLX5_FW_OBJ_RESERVED_QPN = 0x2c,
+	MLX5_FW_OBJ_ASO_CT = 0x31,
 	MLX5_FW_OBJ_AV_QP_MAPPING = 0x3a,
 };
 
@@ -90,6 +98,7 @@ struct mlx5dv_devx_obj {
 	uint32_t type; /* enum mlx5_devx_type; 0: any other type */
 	uint32_t object_id;
 	uint64_t rx_icm_addr;
+	uint16_t general;  /* enum mlx5_fw_object of MLX5_DEVX_GENERAL */
 	uint8_t log_range; /* log2 of the number of objects in a range */
 };
 

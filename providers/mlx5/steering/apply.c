@@ -1,59 +1,119 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The actions of a rule above level 0: their order, and their encoding in the last entry. */
-#include "providers/mlx5/steering/steering.h"
+/* Sum up the actions of a rule above level 0, and let the format encode them. */
+#include "providers/mlx5/steering/apply.h"
+#include "providers/mlx5/steering/order.h"
 
-/* The result of all actions of a rule. */
-struct sum {
-	const struct mlx5dv_dr_domain *domain;
-	unsigned int counts[DR_ACTION_KINDS];
-	bool has_destination;
-	bool has_tag;
-	uint32_t tag, counter;
-	uint64_t to;	   /* address of the destination */
-	uint16_t function; /* that the address belongs to */
-};
-
-static bool is_destination(enum dr_action_kind kind)
+static int queue_add(struct dr_result *result, uint64_t address)
 {
-	return kind <= DR_ACTION_MISS || (kind >= DR_ACTION_QP && kind <= DR_ACTION_TABLE);
-}
-
-/* Return the address at which packets enter a queue. */
-static int queue_add(struct sum *sum, uint64_t address)
-{
-	sum->to = address;
+	result->to = address;
 	return address ? 0 : -EINVAL;
 }
 
-static int drop_add(struct sum *sum)
+static int drop_add(struct dr_result *result)
 {
-	sum->to = sum->domain->caps.drop;
-	sum->function = sum->domain->caps.drop >> 48;
+	uint64_t drop = result->domain->caps.drop[result->half];
+
+	result->to = drop;
+	result->function = drop >> 48;
 	return 0;
 }
 
-static int action_add(struct sum *sum, const struct mlx5dv_dr_action *action)
+/* Packets that come from the wire do not return to it. */
+static int vport_add(struct dr_result *result, const struct dr_vport *vport)
+{
+	if (result->half == DR_RECEIVE && vport->number == DR_VPORT_WIRE)
+		return drop_add(result);
+	result->to = vport->icm[result->half];
+	result->function = vport->owner;
+	return 0;
+}
+
+static int table_add(struct dr_result *result, const struct mlx5dv_dr_table *table)
+{
+	if (table->domain != result->domain)
+		return -EINVAL;
+	result->to = dr_hash_address(table->anchors[result->half]);
+	return 0;
+}
+
+/* Go to an object of the firmware, from which packets come to @next. */
+static int object_add(struct dr_result *result, const uint64_t icm[DR_HALVES],
+		      const struct mlx5dv_dr_table *next, uint32_t level)
+{
+	if (next->domain != result->domain || next->level <= level)
+		return -EINVAL;
+	result->to = icm[result->half];
+	return 0;
+}
+
+static int vlan_push(struct dr_result *result, uint32_t vlan)
+{
+	if (result->pushes == DR_VLANS_MAX)
+		return -EOPNOTSUPP;
+	result->vlans[result->pushes++] = vlan;
+	return 0;
+}
+
+/* Keep an action of which a rule has at most one. */
+static int single_add(const struct mlx5dv_dr_action **member, const struct mlx5dv_dr_action *action)
+{
+	if (*member)
+		return -EINVAL;
+	*member = action;
+	return 0;
+}
+
+static int action_add(struct dr_result *result, const struct mlx5dv_dr_action *action,
+		      uint32_t level)
 {
 	switch (action->kind) {
 	case DR_ACTION_DROP:
-		return drop_add(sum);
+		return drop_add(result);
+	case DR_ACTION_MISS:
+		return 0;
 	case DR_ACTION_TAG:
-		sum->has_tag = true;
-		sum->tag = action->tag;
+		result->has_tag = true;
+		result->tag = action->tag;
 		return 0;
 	case DR_ACTION_QP:
-		return queue_add(sum, to_mqp(action->qp)->tir_icm_addr);
+		return queue_add(result, to_mqp(action->qp)->tir_icm_addr);
 	case DR_ACTION_TIR:
-		return queue_add(sum, action->tir->rx_icm_addr);
+		return queue_add(result, action->tir->rx_icm_addr);
 	case DR_ACTION_TABLE:
-		if (action->table->domain != sum->domain)
-			return -EINVAL;
-		sum->to = dr_chunk_address(&action->table->anchor->chunk, 0);
-		return 0;
+		return table_add(result, action->table);
 	case DR_ACTION_COUNTER:
-		sum->counter = action->counter.object->object_id + action->counter.offset;
+		result->has_counter = true;
+		result->counter = action->counter.object->object_id + action->counter.offset;
 		return 0;
-	case DR_ACTION_MISS:
+	case DR_ACTION_POP:
+		return ++result->pops > DR_VLANS_MAX ? -EINVAL : 0;
+	case DR_ACTION_PUSH:
+		return vlan_push(result, action->vlan);
+	case DR_ACTION_DECAP_L2:
+	case DR_ACTION_DECAP_L3:
+		return single_add(&result->decap, action);
+	case DR_ACTION_ENCAP_L2:
+	case DR_ACTION_ENCAP_L3:
+		return single_add(&result->encap, action);
+	case DR_ACTION_MODIFY:
+		return single_add(&result->modify, action);
+	case DR_ACTION_ASO_HIT:
+		return single_add(&result->hit, action);
+	case DR_ACTION_ASO_METER:
+		return single_add(&result->meter, action);
+	case DR_ACTION_ASO_CT:
+		return single_add(&result->ct, action);
+	case DR_ACTION_VPORT:
+		return vport_add(result, action->vport);
+	case DR_ACTION_METER:
+		return object_add(result, action->meter.icm, action->meter.next, level);
+	case DR_ACTION_SAMPLER:
+		return object_add(result, action->sampler.icm, action->sampler.next, level);
+	case DR_ACTION_ARRAY:
+		result->to = action->array.forward.icm[result->half];
+		return 0;
+	case DR_ACTION_ROOT_TABLE:
+		result->to = action->root.forward.icm[result->half];
 		return 0;
 	default:
 		/* The other actions exist only for root tables. */
@@ -61,49 +121,56 @@ static int action_add(struct sum *sum, const struct mlx5dv_dr_action *action)
 	}
 }
 
-/* Check that the domain has the action, and that it may follow those before it. */
-static int order_check(struct sum *sum, enum dr_action_kind kind)
-{
-	bool receives = sum->domain->type == MLX5DV_DR_DOMAIN_TYPE_NIC_RX;
-
-	if (!receives && (kind == DR_ACTION_TAG || kind == DR_ACTION_QP || kind == DR_ACTION_TIR))
-		return -EOPNOTSUPP;
-	if (sum->has_destination && kind != DR_ACTION_COUNTER)
-		return -EOPNOTSUPP;
-	sum->has_destination |= is_destination(kind);
-	return 0;
-}
-
 /* A queue pair and a TIR are the same kind of destination. */
-static unsigned int *count_of(struct sum *sum, enum dr_action_kind kind)
+static bool is_repeated(unsigned int counts[DR_ACTION_KINDS], enum dr_action_kind kind)
 {
-	return &sum->counts[kind == DR_ACTION_TIR ? DR_ACTION_QP : kind];
+	if (kind == DR_ACTION_TIR)
+		kind = DR_ACTION_QP;
+	return ++counts[kind] > 1 && kind != DR_ACTION_POP && kind != DR_ACTION_PUSH;
 }
 
-int dr_actions_apply(const struct mlx5dv_dr_rule *rule, uint8_t *image)
+static bool is_foreign(const struct mlx5dv_dr_domain *domain, const struct mlx5dv_dr_action *action)
 {
-	const struct mlx5dv_dr_domain *domain = rule->matcher->table->domain;
-	struct sum sum = {
-		.domain = domain,
-		.to = domain->caps.miss,
-		.function = domain->caps.function,
-	};
+	return action->domain && action->domain != domain;
+}
+
+static int actions_sum(const struct mlx5dv_dr_rule *rule, struct dr_result *result)
+{
+	const struct mlx5dv_dr_table *table = rule->matcher->table;
+	unsigned int counts[DR_ACTION_KINDS] = {}, state = 0;
 
 	for (size_t i = 0; i < rule->action_count; i++) {
-		enum dr_action_kind kind = rule->actions[i]->kind;
-		int r = action_add(&sum, rule->actions[i]);
+		const struct mlx5dv_dr_action *action = rule->actions[i];
+		int r = is_foreign(table->domain, action)
+				? -EINVAL
+				: action_add(result, action, table->level);
 
-		if (!r && ++*count_of(&sum, kind) > 1)
+		if (!r && is_repeated(counts, action->kind))
 			r = -EINVAL;
 		if (!r)
-			r = order_check(&sum, kind);
+			r = dr_order_check(table->domain, result->half, &state, action->kind);
 		if (r < 0)
 			return r;
 	}
-	if (sum.has_tag)
-		dr_entry_set_flow_tag(image, sum.tag);
-	dr_entry_set_counter(image, sum.counter);
-	dr_entry_set_hit_function(image, sum.function);
-	dr_entry_set_hit(image, sum.to, 1);
+	return 0;
+}
+
+int dr_actions_apply(const struct mlx5dv_dr_rule *rule, enum dr_half half, struct dr_images *images)
+{
+	const struct mlx5dv_dr_domain *domain = rule->matcher->table->domain;
+	struct dr_result result = {
+		.domain = domain,
+		.half = half,
+		.to = domain->caps.miss[half],
+		.function = domain->caps.function,
+	};
+	int r = actions_sum(rule, &result);
+
+	if (!r)
+		r = domain->format->apply(&result, images);
+	if (r < 0)
+		return r;
+	domain->format->set_hit_function(dr_images_last(images), result.function);
+	domain->format->set_hit(dr_images_last(images), result.to, 1);
 	return 0;
 }

@@ -1,338 +1,367 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Builders: each takes some fields out of the match parameters, and places them in the key of a
- * lookup type of formats 1 to 3. A mask is served if no field is left. Fields of inner headers, of
- * tunnels and of registers have no builder yet.
+ * lookup type. A mask is served if no field is left.
  */
 #include "providers/mlx5/steering/steering.h"
 
-/* Words of the match parameters. */
-enum {
-	SMAC = 0,
-	SMAC_ETHERTYPE = 1, /* low half of the address, then the type */
-	DMAC = 2,
-	DMAC_VLAN = 3, /* low half of the address, then priority, CFI and id of the VLAN */
-	L3_L4 = 4,     /* protocol, DSCP, ECN, kinds of tags, fragment, version, flags of TCP */
-	TCP_PORTS = 5,
-	TTL = 6, /* and the length of the header */
-	UDP_PORTS = 7,
-	SRC_IP = 8, /* four words; IPv4 has the last one */
-	DST_IP = 12,
-	MISC = 16,
-	SECOND_VLAN = MISC + 2,
-	SECOND_KIND = MISC + 3,
-	FLOW_LABEL = MISC + 7,
-	PART_WORDS = 16,
-};
-
-/* Bits of these words. */
-#define ALL	     0xffffffffu
-#define HIGH	     0xffff0000u
-#define LOW	     0x0000ffffu
-#define PROTOCOL     0xff000000u
-#define TRAFFIC	     0x00ff0000u /* DSCP and ECN */
-#define CVLAN	     0x00008000u
-#define SVLAN	     0x00004000u
-#define FRAGMENT     0x00002000u
-#define VERSION	     0x00001e00u
-#define FLAGS	     0x000001ffu
-#define HOPS	     0x000000ffu
-#define LENGTH	     0x0000f000u
-#define SECOND_CVLAN 0x80000000u
-#define SECOND_SVLAN 0x20000000u
-#define LABEL	     0x000fffffu
-
-enum {
-	VERSION_SHIFT = 9,
-	MOVES_MAX = 8,
-	CODES_MAX = 3,
-	CODE_MASK = 3,
-};
-
-/* Bits of a word go to a word of the key, @shift bits to the left; negative: to the right. */
-struct move {
-	uint8_t word, key;
-	int8_t shift;
-	uint32_t bits;
-};
-
-/* A code of two bits in the key. */
-struct code {
-	enum {
-		CODE_NONE,
-		CODE_VERSION, /* 1: IPv4, 2: IPv6 */
-		CODE_VLAN,    /* 1: service tag, 2: customer tag */
-		CODE_SECOND_VLAN,
-	} kind;
-	uint8_t key, shift;
-};
-
-struct dr_layout {
-	uint16_t lookup;
-	struct code codes[CODES_MAX];
-	struct move moves[MOVES_MAX]; /* those with bits */
-};
-
-#define ETHERNET(mac, mac_low)                                                                       \
-	.codes = { { CODE_VERSION, 0, 20 }, { CODE_VLAN, 0, 16 }, { CODE_SECOND_VLAN, 3, 16 } },     \
-	.moves = {                                                                                   \
-		{ mac, 1, 0, ALL },	  { mac_low, 2, 0, HIGH },    { SMAC_ETHERTYPE, 2, 0, LOW }, \
-		{ DMAC_VLAN, 0, 0, LOW }, { L3_L4, 0, 15, FRAGMENT }, { SECOND_VLAN, 3, -16, HIGH }, \
-	}
-
-static const struct dr_layout nothing = { .lookup = DR_LOOKUP_NONE };
-
-static const struct dr_layout ethernet_dst = { .lookup = 0x0003, ETHERNET(DMAC, DMAC_VLAN) };
-static const struct dr_layout ethernet_src = { .lookup = 0x0005, ETHERNET(SMAC, SMAC_ETHERTYPE) };
-
-static const struct dr_layout ethernet_both = {
-	.lookup = 0x000b,
-	.codes = { { CODE_VERSION, 2, 4 }, { CODE_VLAN, 2, 0 } },
-	.moves = { { DMAC, 0, 0, ALL },
-		   { SMAC, 1, 0, ALL },
-		   { DMAC_VLAN, 2, 0, HIGH },
-		   { DMAC_VLAN, 3, 16, LOW },
-		   { SMAC_ETHERTYPE, 3, -16, HIGH } },
-};
-
-static const struct dr_layout ipv4_ports = {
-	.lookup = 0x0007,
-	.moves = { { SRC_IP + 3, 0, 0, ALL },
-		   { DST_IP + 3, 1, 0, ALL },
-		   { TCP_PORTS, 2, 0, ALL },
-		   { UDP_PORTS, 2, 0, ALL },
-		   { L3_L4, 3, 12, FRAGMENT },
-		   { L3_L4, 3, 16, FLAGS },
-		   { L3_L4, 3, -8, TRAFFIC },
-		   { L3_L4, 3, -24, PROTOCOL } },
-};
-
-static const struct dr_layout ipv4_misc = {
-	.lookup = 0x000d,
-	.moves = { { TTL, 2, 16, HOPS }, { TTL, 2, 12, LENGTH } },
-};
-
-static const struct dr_layout ipv6_dst = {
-	.lookup = 0x0107,
-	.moves = { { DST_IP, 0, 0, ALL },
-		   { DST_IP + 1, 1, 0, ALL },
-		   { DST_IP + 2, 2, 0, ALL },
-		   { DST_IP + 3, 3, 0, ALL } },
-};
-
-static const struct dr_layout ipv6_src = {
-	.lookup = 0x0109,
-	.moves = { { SRC_IP, 0, 0, ALL },
-		   { SRC_IP + 1, 1, 0, ALL },
-		   { SRC_IP + 2, 2, 0, ALL },
-		   { SRC_IP + 3, 3, 0, ALL } },
-};
-
-static const struct dr_layout ipv6_ports = {
-	.lookup = 0x0009,
-	.moves = { { L3_L4, 0, 0, TRAFFIC },
-		   { TTL, 0, 8, HOPS },
-		   { L3_L4, 0, -24, PROTOCOL },
-		   { TCP_PORTS, 1, 0, ALL },
-		   { UDP_PORTS, 1, 0, ALL },
-		   { FLOW_LABEL, 2, 0, LABEL },
-		   { L3_L4, 3, 12, FRAGMENT },
-		   { L3_L4, 3, 16, FLAGS } },
-};
-
-/* ---- keys */
-
-static void key_or(uint8_t *key, unsigned int word, uint32_t bits)
-{
-	__be32 value;
-
-	memcpy(&value, key + 4 * word, sizeof(value));
-	value |= htobe32(bits);
-	memcpy(key + 4 * word, &value, sizeof(value));
-}
-
-static uint32_t bits_take(struct dr_match *match, unsigned int word, uint32_t bits)
-{
-	uint32_t taken = match->words[word] & bits;
-
-	match->words[word] &= ~bits;
-	return taken;
-}
-
-static void moves_apply(const struct dr_layout *layout, struct dr_match *match, uint8_t *key)
-{
-	for (const struct move *m = layout->moves; m < layout->moves + MOVES_MAX && m->bits; m++) {
-		uint32_t bits = bits_take(match, m->word, m->bits);
-
-		if (bits)
-			key_or(key, m->key, m->shift < 0 ? bits >> -m->shift : bits << m->shift);
-	}
-}
-
-/* Take the bits that a code stands for. */
-static uint32_t code_take(const struct code *code, struct dr_match *match)
-{
-	switch (code->kind) {
-	case CODE_VERSION:
-		return bits_take(match, L3_L4, VERSION);
-	case CODE_VLAN:
-		return bits_take(match, L3_L4, CVLAN | SVLAN);
-	case CODE_SECOND_VLAN:
-		return bits_take(match, SECOND_KIND, SECOND_CVLAN | SECOND_SVLAN);
-	default:
-		return 0;
-	}
-}
-
-/* Return the code of a value, or -EINVAL. */
-static int code_of(const struct code *code, uint32_t bits)
-{
-	if (!bits)
-		return 0;
-	if (code->kind == CODE_VERSION)
-		return bits >> VERSION_SHIFT == 4 ? 1 : bits >> VERSION_SHIFT == 6 ? 2 : -EINVAL;
-	return bits & (code->kind == CODE_VLAN ? CVLAN : SECOND_CVLAN) ? 2 : 1;
-}
-
-int dr_builder_tag(const struct dr_builder *builder, struct dr_match *value,
-		   uint8_t tag[DR_KEY_SIZE])
-{
-	const struct dr_layout *layout = builder->layout;
-
-	memset(tag, 0, DR_KEY_SIZE);
-	moves_apply(layout, value, tag);
-	for (const struct code *c = layout->codes; c < layout->codes + CODES_MAX; c++) {
-		int code = code_of(c, code_take(c, value));
-
-		if (code < 0)
-			return code;
-		key_or(tag, c->key, (uint32_t)code << c->shift);
-	}
-	return 0;
-}
-
-/* ---- choice of builders */
-
 struct choice {
+	const struct dr_caps *caps;
+	const struct dr_layouts *layouts;
+	enum dr_half half;
+	bool has_source;      /* keys can have the function that sent the packet */
 	struct dr_match mask; /* what is left of it */
 	struct dr_builder *builders;
 	unsigned int count;
 };
 
-static void builder_add(struct choice *choice, const struct dr_layout *layout)
+static struct dr_builder *builder_new(struct choice *choice, uint16_t lookup)
 {
 	struct dr_builder *b = &choice->builders[choice->count++];
 
-	*b = (struct dr_builder){ .layout = layout, .lookup = layout->lookup };
-	moves_apply(layout, &choice->mask, b->mask);
-	for (const struct code *c = layout->codes; c < layout->codes + CODES_MAX; c++) {
-		if (code_take(c, &choice->mask))
-			key_or(b->mask, c->key, (uint32_t)CODE_MASK << c->shift);
-	}
-	/* Bytes that are compared in part are no part of the hash. */
-	for (unsigned int i = 0; i < DR_KEY_SIZE; i++)
-		b->byte_mask |= (b->mask[i] == 0xff) << (DR_KEY_SIZE - 1 - i);
+	*b = (struct dr_builder){ .lookup = lookup };
+	return b;
+}
+
+static void layout_use(struct choice *choice, const struct dr_layout *layout)
+{
+	struct dr_builder *b = builder_new(choice, layout->lookup[choice->half]);
+
+	dr_layout_add(b, layout, &choice->mask);
+	dr_builder_finish(b);
+}
+
+/* Use the layout if a field of it is left. */
+static bool layout_try(struct choice *choice, const struct dr_layout *layout)
+{
+	if (!dr_match_has_any(&choice->mask, layout))
+		return false;
+	layout_use(choice, layout);
+	return true;
 }
 
 static bool has(const struct choice *choice, unsigned int word, uint32_t bits)
 {
-	return choice->mask.words[word] & bits;
+	return dr_match_has(&choice->mask, word, bits);
 }
 
-/* Return whether a field that the layout moves is left. */
-static bool has_any(const struct choice *choice, const struct dr_layout *layout)
-{
-	for (const struct move *m = layout->moves; m < layout->moves + MOVES_MAX && m->bits; m++) {
-		if (has(choice, m->word, m->bits))
-			return true;
-	}
-	return false;
-}
+/* ---- headers that packets have outside and inside of a tunnel */
 
-static void ethernet_add(struct choice *choice)
+static void ethernet_add(struct choice *choice, bool inner)
 {
-	bool src = has(choice, SMAC, ALL) || has(choice, SMAC_ETHERTYPE, HIGH);
-	bool dst = has(choice, DMAC, ALL) || has(choice, DMAC_VLAN, HIGH);
+	const struct dr_layouts *l = choice->layouts;
+	unsigned int base = inner ? DR_INNER : 0;
+	bool src = has(choice, base + DR_SMAC, DR_ALL) || has(choice, base + DR_SMAC_TYPE, DR_HIGH);
+	bool dst = has(choice, base + DR_DMAC, DR_ALL) || has(choice, base + DR_DMAC_VLAN, DR_HIGH);
 
 	if (src)
-		builder_add(choice, dst ? &ethernet_both : &ethernet_src);
-	if (has(choice, DMAC, ALL) || has(choice, DMAC_VLAN, ALL) ||
-	    has(choice, SMAC_ETHERTYPE, LOW) || has(choice, L3_L4, VERSION | CVLAN | SVLAN) ||
-	    has(choice, SECOND_VLAN, HIGH) || has(choice, SECOND_KIND, SECOND_CVLAN | SECOND_SVLAN))
-		builder_add(choice, &ethernet_dst);
+		layout_use(choice, dst ? &l->ethernet_both[inner] : &l->ethernet_src[inner]);
+	if (has(choice, base + DR_DMAC, DR_ALL) || has(choice, base + DR_DMAC_VLAN, DR_ALL) ||
+	    has(choice, base + DR_SMAC_TYPE, DR_LOW) ||
+	    has(choice, base + DR_L3_L4, DR_VERSION | DR_VLAN_KIND) ||
+	    has(choice, DR_SECOND_VLAN, inner ? DR_LOW : DR_HIGH) ||
+	    has(choice, DR_SECOND_KIND, inner ? DR_INNER_SECOND : DR_OUTER_SECOND))
+		layout_use(choice, &l->ethernet_dst[inner]);
 }
 
-static void layouts_add(struct choice *choice, const struct dr_layout *const *layouts,
-			unsigned int count)
+static void ip_add(struct choice *choice, bool inner, unsigned int version)
 {
-	for (unsigned int i = 0; i < count; i++) {
-		if (has_any(choice, layouts[i]))
-			builder_add(choice, layouts[i]);
+	const struct dr_layouts *l = choice->layouts;
+
+	if (version == 4) {
+		layout_try(choice, &l->ipv4_misc[inner]);
+		layout_try(choice, &l->ipv4_ports[inner]);
+	} else if (version == 6) {
+		layout_try(choice, &l->ipv6_dst[inner]);
+		layout_try(choice, &l->ipv6_src[inner]);
+		layout_try(choice, &l->ipv6_ports[inner]);
 	}
 }
 
-static unsigned int version_of(const struct dr_match *match)
+/* ---- parsers, which programs of the firmware configure: each has a word of a key */
+
+static bool has_parser(const struct choice *choice, enum dr_parser parser)
 {
-	return (match->words[L3_L4] & VERSION) >> VERSION_SHIFT;
+	return choice->caps->protocols >> parser & 1;
 }
 
-static bool is_empty(const struct dr_match *match, unsigned int from)
+static uint8_t parser_word(uint8_t id)
 {
-	for (unsigned int i = from; i < DR_MATCH_WORDS; i++) {
-		if (match->words[i])
-			return false;
-	}
+	return 3 - id % 4;
+}
+
+static struct dr_builder *parser_builder(struct choice *choice, uint8_t id)
+{
+	return builder_new(choice, choice->layouts->parsers[id > 3]);
+}
+
+/* Take a word of the mask for the parser @id. */
+static void parser_take(struct choice *choice, struct dr_builder *b, unsigned int word, uint8_t id)
+{
+	const struct dr_move moves[] = { { word, parser_word(id), 0, DR_ALL }, { 0 } };
+
+	dr_moves_add(b, moves, &choice->mask);
+}
+
+static bool parser_try(struct choice *choice, unsigned int word, enum dr_parser parser, uint8_t id)
+{
+	struct dr_builder *b;
+
+	if (!has_parser(choice, parser) || id > 7 || !has(choice, word, DR_ALL))
+		return false;
+	b = parser_builder(choice, id);
+	parser_take(choice, b, word, id);
+	dr_builder_finish(b);
 	return true;
 }
 
-int dr_builders_make(const struct dr_match *mask, uint8_t criteria,
+static void samples_add(struct choice *choice, bool high)
+{
+	struct dr_builder *b = NULL;
+	unsigned int used = 0;
+
+	for (unsigned int i = 0; i < DR_PART_WORDS; i += 2) {
+		uint32_t *value = &choice->mask.words[DR_SAMPLES + i], *id = value + 1;
+
+		if ((!*value && !*id) || *id > 7 || (*id > 3) != high || used >> *id & 1)
+			continue;
+		used |= 1u << *id;
+		if (!b)
+			b = parser_builder(choice, *id);
+		parser_take(choice, b, DR_SAMPLES + i, *id);
+		*id = 0;
+	}
+	if (b)
+		dr_builder_finish(b);
+}
+
+static void gtpu_parsers_add(struct choice *choice, bool high)
+{
+	const struct dr_parsers *p = &choice->caps->parsers;
+	const struct {
+		enum dr_parser parser;
+		uint8_t word, id;
+	} words[] = {
+		{ DR_PARSER_GTPU_DW_0, DR_GTPU_DW_0, p->gtpu_dw_0 },
+		{ DR_PARSER_GTPU_TEID, DR_GTPU_TEID, p->gtpu_teid },
+		{ DR_PARSER_GTPU_DW_2, DR_GTPU_DW_2, p->gtpu_dw_2 },
+		{ DR_PARSER_GTPU_EXTENSION, DR_GTPU_EXTENSION, p->gtpu_extension },
+	};
+	struct dr_builder *b = NULL;
+
+	for (unsigned int i = 0; i < ARRAY_SIZE(words); i++) {
+		if (!has_parser(choice, words[i].parser) || (words[i].id > 3) != high ||
+		    words[i].id > 7 || !has(choice, words[i].word, DR_ALL))
+			continue;
+		if (!b)
+			b = parser_builder(choice, words[i].id);
+		parser_take(choice, b, words[i].word, words[i].id);
+	}
+	if (b)
+		dr_builder_finish(b);
+}
+
+/* ---- tunnels: a mask has the fields of one of them */
+
+static void geneve_exists_add(struct choice *choice)
+{
+	const struct dr_move moves[] = {
+		{ DR_GENEVE, 2, (int8_t)(23 + choice->caps->parsers.geneve_option), DR_OPTION },
+		{ 0 }
+	};
+	struct dr_builder *b;
+
+	if (!choice->layouts->parser_ok || !choice->caps->has_option_exists ||
+	    !has(choice, DR_GENEVE, DR_OPTION))
+		return;
+	b = builder_new(choice, choice->layouts->parser_ok);
+	dr_moves_add(b, moves, &choice->mask);
+	dr_builder_finish(b);
+}
+
+static bool geneve_add(struct choice *choice)
+{
+	bool found = false;
+
+	if (choice->caps->format || has_parser(choice, DR_PARSER_GENEVE))
+		found = layout_try(choice, &choice->layouts->geneve);
+	found |= parser_try(choice, DR_GENEVE_OPTION, DR_PARSER_GENEVE_OPTION,
+			    choice->caps->parsers.geneve_option);
+	if (found)
+		geneve_exists_add(choice);
+	return found;
+}
+
+static bool gtpu_add(struct choice *choice)
+{
+	unsigned int before = choice->count;
+
+	gtpu_parsers_add(choice, false);
+	gtpu_parsers_add(choice, true);
+	if (has_parser(choice, DR_PARSER_GTPU))
+		layout_try(choice, &choice->layouts->gtpu);
+	return choice->count > before;
+}
+
+static void tunnel_add(struct choice *choice)
+{
+	const struct dr_layouts *l = choice->layouts;
+
+	if ((choice->caps->format || has_parser(choice, DR_PARSER_VXLAN_GPE)) &&
+	    layout_try(choice, &l->vxlan_gpe))
+		return;
+	if (geneve_add(choice) || gtpu_add(choice))
+		return;
+	layout_try(choice,
+		   choice->caps->has_tunnel_header ? &l->tunnel_header_full : &l->tunnel_header);
+}
+
+static void mpls_add(struct choice *choice)
+{
+	const struct dr_parsers *p = &choice->caps->parsers;
+
+	if (!parser_try(choice, DR_MPLS_GRE, DR_PARSER_MPLS_GRE, p->mpls_gre))
+		parser_try(choice, DR_MPLS_UDP, DR_PARSER_MPLS_UDP, p->mpls_udp);
+}
+
+/* Add fields of ICMP by their parsers: one has type and code, the other one the data. */
+static void icmp_parsers_add(struct choice *choice, bool six)
+{
+	const uint8_t *ids = choice->caps->parsers.icmp[six];
+	const struct dr_move moves[] = {
+		{ DR_ICMP, parser_word(ids[0]), six ? 16 : 0, six ? DR_LOW : DR_HIGH },
+		{ six ? DR_ICMPV6_DATA : DR_ICMP_DATA, parser_word(ids[1]), 0, DR_ALL },
+		{ 0 },
+	};
+	struct dr_builder *b = parser_builder(choice, ids[0]);
+
+	dr_moves_add(b, moves, &choice->mask);
+	dr_builder_finish(b);
+}
+
+static void icmp_add(struct choice *choice)
+{
+	static const enum dr_parser parsers[] = { DR_PARSER_ICMP, DR_PARSER_ICMPV6 };
+
+	for (int six = 0; six < 2; six++) {
+		if (!has(choice, DR_ICMP, six ? DR_LOW : DR_HIGH) &&
+		    !has(choice, six ? DR_ICMPV6_DATA : DR_ICMP_DATA, DR_ALL))
+			continue;
+		if (choice->layouts->icmp[six].moves)
+			layout_use(choice, &choice->layouts->icmp[six]);
+		else if (has_parser(choice, parsers[six]))
+			icmp_parsers_add(choice, six);
+		return;
+	}
+}
+
+/* ---- the source of a packet: a function of the adapter, and a queue */
+
+static void source_add(struct choice *choice)
+{
+	static const struct dr_move queue[] = { { DR_MISC, 1, 0, DR_NUMBER }, { 0 } };
+	struct dr_builder *b;
+	bool port = has(choice, DR_SOURCE_PORT, DR_LOW), sqn = has(choice, DR_MISC, DR_NUMBER);
+
+	if (!choice->has_source || (!port && !sqn))
+		return;
+	b = builder_new(choice, choice->layouts->source);
+	b->source_key = choice->layouts->source_key;
+	b->source_shift = choice->layouts->source_shift;
+	dr_moves_add(b, queue, &choice->mask);
+	if (sqn)
+		dr_key_or(b->mask, 1, DR_NUMBER);
+	if (port) {
+		b->is_source = true;
+		choice->mask.words[DR_SOURCE_PORT] &= ~DR_LOW;
+		dr_key_or(b->mask, 0, DR_LOW);
+	}
+	if (port && choice->half == DR_RECEIVE)
+		dr_key_or(b->mask, b->source_key, 1u << b->source_shift);
+	dr_builder_finish(b);
+}
+
+/* ---- the choice */
+
+static void outer_add(struct choice *choice, unsigned int version)
+{
+	const struct dr_layouts *l = choice->layouts;
+
+	layout_try(choice, &l->reg_a);
+	layout_try(choice, &l->regs_0);
+	layout_try(choice, &l->regs_1);
+	source_add(choice);
+	ethernet_add(choice, false);
+	ip_add(choice, false, version);
+	tunnel_add(choice);
+	layout_try(choice, &l->l4_misc[0]);
+	layout_try(choice, &l->mpls[0]);
+	mpls_add(choice);
+	icmp_add(choice);
+	layout_try(choice, &l->gre);
+}
+
+static void inner_add(struct choice *choice, unsigned int version)
+{
+	const struct dr_layouts *l = choice->layouts;
+
+	if (has(choice, DR_VXLAN, DR_VNI))
+		layout_use(choice, &l->ethernet_tunnel);
+	ethernet_add(choice, true);
+	ip_add(choice, true, version);
+	layout_try(choice, &l->l4_misc[1]);
+	layout_try(choice, &l->mpls[1]);
+}
+
+static unsigned int version_of(const struct dr_match *match, unsigned int part)
+{
+	return (match->words[part + DR_L3_L4] & DR_VERSION) >> DR_VERSION_SHIFT;
+}
+
+static bool is_version(unsigned int version)
+{
+	return !version || version == 4 || version == 6;
+}
+
+int dr_mask_check(const struct dr_match *mask)
+{
+	uint32_t port = mask->words[DR_SOURCE_PORT] & DR_LOW;
+
+	if (!is_version(version_of(mask, 0)) || !is_version(version_of(mask, DR_INNER)))
+		return -EOPNOTSUPP;
+	return !port || port == DR_LOW ? 0 : -EOPNOTSUPP;
+}
+
+int dr_builders_make(const struct mlx5dv_dr_domain *domain, enum dr_half half,
+		     const struct dr_match *mask, uint8_t criteria,
 		     struct dr_builder builders[DR_BUILDERS_MAX], unsigned int *ret_count)
 {
-	static const struct dr_layout *const of_ipv4[] = { &ipv4_misc, &ipv4_ports };
-	static const struct dr_layout *const of_ipv6[] = { &ipv6_dst, &ipv6_src, &ipv6_ports };
-	struct choice choice = { .mask = *mask, .builders = builders };
-	unsigned int version = version_of(mask);
+	struct choice choice = {
+		.caps = &domain->caps,
+		.layouts = domain->caps.format ? &dr_layouts_1 : &dr_layouts_0,
+		.half = half,
+		.has_source = domain->type != MLX5DV_DR_DOMAIN_TYPE_NIC_TX,
+		.mask = *mask,
+		.builders = builders,
+	};
+	/* The receiving half of the switch has packets from the wire only. */
+	bool from_wire = domain->type == MLX5DV_DR_DOMAIN_TYPE_FDB && half == DR_RECEIVE &&
+			 dr_match_has(mask, DR_SOURCE_PORT, DR_LOW);
 
-	if (version && version != 4 && version != 6)
-		return -EOPNOTSUPP;
-	ethernet_add(&choice);
-	if (version == 4)
-		layouts_add(&choice, of_ipv4, ARRAY_SIZE(of_ipv4));
-	if (version == 6)
-		layouts_add(&choice, of_ipv6, ARRAY_SIZE(of_ipv6));
-	if (!criteria)
-		builder_add(&choice, &nothing);
-	if (!choice.count && is_empty(&choice.mask, PART_WORDS))
+	if (from_wire)
+		choice.mask.words[DR_SOURCE_PORT] &= ~DR_LOW;
+	if (!criteria || (from_wire && dr_match_is_empty(&choice.mask, 0, DR_MATCH_WORDS)))
+		dr_builder_finish(builder_new(&choice, DR_LOOKUP_NONE));
+	outer_add(&choice, version_of(mask, 0));
+	inner_add(&choice, version_of(mask, DR_INNER));
+	samples_add(&choice, false);
+	samples_add(&choice, true);
+	if (choice.layouts->bth.moves)
+		layout_try(&choice, &choice.layouts->bth);
+	if (!choice.count)
 		return -EINVAL;
-	if (!is_empty(&choice.mask, 0))
+	if (!dr_match_is_empty(&choice.mask, 0, DR_MATCH_WORDS))
 		return -EOPNOTSUPP;
 	*ret_count = choice.count;
 	return 0;
-}
-
-/* ---- match parameters */
-
-int dr_match_read(const struct mlx5dv_flow_match_parameters *from, uint8_t criteria,
-		  struct dr_match *ret)
-{
-	/* Bits of the criteria, in the order of the parts. */
-	static const uint8_t parts[] = { 1, 2, 4, 8, 0x10, 0x20, 0x40 };
-	__be32 words[DR_MATCH_WORDS] = {};
-
-	if (from && from->match_sz > sizeof(words))
-		return -EINVAL;
-	if (from)
-		memcpy(words, from->match_buf, from->match_sz);
-	for (unsigned int i = 0; i < DR_MATCH_WORDS; i++)
-		ret->words[i] = criteria & parts[i / PART_WORDS] ? be32toh(words[i]) : 0;
-	return 0;
-}
-
-int dr_value_check(const struct dr_match *mask, const struct dr_match *value)
-{
-	for (unsigned int i = 0; i < DR_MATCH_WORDS; i++) {
-		if (value->words[i] & ~mask->words[i])
-			return -EINVAL;
-	}
-	return version_of(mask) == version_of(value) ? 0 : -EOPNOTSUPP;
 }

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Domains: the packets that one direction of a port receives or sends. */
-#include "providers/mlx5/steering/steering.h"
+#include "providers/mlx5/steering/action.h"
 
 enum {
 	SYNC_STEERING = 0xb00,
 	SYNC_IN = 0x20,
-	ORDER_MAX = 20, /* entries of the largest chunk, log2 */
-	LOG_ENTRY = 6,	/* bytes of an entry, log2 */
-	LOG_CHUNKS = 3, /* chunks of the largest size in all memory, log2 */
 };
 
 int dr_refuse(struct ibv_context *ctx, const char *function, const char *why, int r)
@@ -39,30 +36,45 @@ static int domain_check(struct ibv_context *ctx, const char *function,
 
 static void software_close(struct mlx5dv_dr_domain *domain)
 {
-	dr_icm_close(&domain->icm);
+	dr_patterns_close(domain->patterns);
+	dr_pools_close(domain);
 	dr_ring_close(domain->ring);
+	dr_vports_close(domain);
 	if (domain->pd)
 		ibv_dealloc_pd(domain->pd);
-	pthread_mutex_destroy(&domain->lock);
+}
+
+static int pd_open(struct mlx5dv_dr_domain *domain)
+{
+	struct mlx5dv_pd pd;
+	struct mlx5dv_obj obj = { .pd = { .out = &pd } };
+	int r;
+
+	domain->pd = ibv_alloc_pd(domain->context);
+	if (!domain->pd)
+		return -errno;
+	obj.pd.in = domain->pd;
+	r = -mlx5dv_init_obj(&obj, MLX5DV_OBJ_PD);
+	domain->pdn = r ? 0 : pd.pdn;
+	return r;
 }
 
 /* Prepare tables above level 0. */
 static int software_open(struct mlx5dv_dr_domain *domain)
 {
-	int r;
+	int r = pd_open(domain);
 
-	pthread_mutex_init(&domain->lock, NULL);
-	domain->pd = ibv_alloc_pd(domain->context);
-	if (!domain->pd)
-		return -errno;
-	domain->icm = (struct dr_icm){
-		.context = domain->context,
-		.pd = domain->pd,
-		.order_max = min_of((int)ORDER_MAX, domain->caps.log_icm - LOG_ENTRY - LOG_CHUNKS),
-	};
-	r = dr_ring_open(domain->context, domain->pd, &domain->ring);
-	domain->has_software = !r;
-	return r;
+	domain->format = domain->caps.format ? &dr_format_1 : &dr_format_0;
+	dr_pools_open(domain);
+	if (!r)
+		r = dr_vports_open(domain);
+	if (!r)
+		r = dr_ring_open(domain->context, domain->pd, &domain->ring);
+	if (r < 0)
+		return r;
+	domain->patterns = dr_patterns_open(domain);
+	domain->has_software = true;
+	return 0;
 }
 
 static int domain_open(struct mlx5dv_dr_domain *domain)
@@ -93,9 +105,12 @@ MLX5DV_EXPORT struct mlx5dv_dr_domain *mlx5dv_dr_domain_create(struct ibv_contex
 		return mlx5dv_fail(r < 0 ? r : -ENOMEM);
 	domain->context = ctx;
 	domain->type = type;
+	pthread_mutex_init(&domain->lock, NULL);
+	TAILQ_INIT(&domain->tables);
 	r = domain_open(domain);
 	if (r < 0) {
 		dr_refuse(ctx, __func__, strerror(-r), r);
+		pthread_mutex_destroy(&domain->lock);
 		free(domain);
 		return mlx5dv_fail(r);
 	}
@@ -110,6 +125,7 @@ MLX5DV_EXPORT int mlx5dv_dr_domain_destroy(struct mlx5dv_dr_domain *domain)
 		dr_steering_sync(domain);
 		software_close(domain);
 	}
+	pthread_mutex_destroy(&domain->lock);
 	free(domain);
 	return 0;
 }
@@ -131,7 +147,7 @@ static int parts_sync(struct mlx5dv_dr_domain *domain, uint32_t flags)
 	if (!r && flags & MLX5DV_DR_DOMAIN_SYNC_FLAGS_HW)
 		r = dr_steering_sync(domain);
 	if (!r && flags & MLX5DV_DR_DOMAIN_SYNC_FLAGS_MEM)
-		r = dr_icm_reclaim(domain);
+		r = dr_pools_reclaim(domain);
 	return r;
 }
 
@@ -145,9 +161,9 @@ MLX5DV_EXPORT int mlx5dv_dr_domain_sync(struct mlx5dv_dr_domain *domain, uint32_
 		return mlx5dv_errno(dr_refuse(
 			domain->context, __func__,
 			"the domain has only root tables, or flags are unknown", -EOPNOTSUPP));
-	pthread_mutex_lock(&domain->lock);
+	dr_lock(domain);
 	r = parts_sync(domain, flags);
-	pthread_mutex_unlock(&domain->lock);
+	dr_unlock(domain);
 	return mlx5dv_errno(r);
 }
 
@@ -156,9 +172,9 @@ MLX5DV_EXPORT void mlx5dv_dr_domain_set_reclaim_device_memory(struct mlx5dv_dr_d
 {
 	if (!dmn->has_software)
 		return;
-	pthread_mutex_lock(&dmn->lock);
+	dr_lock(dmn);
 	dmn->reclaims = enable;
-	pthread_mutex_unlock(&dmn->lock);
+	dr_unlock(dmn);
 }
 
 MLX5DV_EXPORT void mlx5dv_dr_domain_allow_duplicate_rules(struct mlx5dv_dr_domain *domain,
@@ -166,7 +182,7 @@ MLX5DV_EXPORT void mlx5dv_dr_domain_allow_duplicate_rules(struct mlx5dv_dr_domai
 {
 	if (!domain->has_software)
 		return;
-	pthread_mutex_lock(&domain->lock);
+	dr_lock(domain);
 	domain->refuses_duplicates = !allow;
-	pthread_mutex_unlock(&domain->lock);
+	dr_unlock(domain);
 }

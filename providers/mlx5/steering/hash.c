@@ -10,7 +10,8 @@ int dr_hash_new(struct mlx5dv_dr_domain *domain, unsigned int order, uint16_t lo
 		uint16_t byte_mask, struct dr_hash **ret)
 {
 	struct dr_hash *hash = calloc(1, sizeof(*hash) + (sizeof(hash->entries[0]) << order));
-	int r = hash ? dr_chunk_alloc(domain, order, &hash->chunk) : -ENOMEM;
+	int r = hash ? dr_chunk_alloc(&domain->pools[DR_POOL_ENTRIES], order, &hash->chunk)
+		     : -ENOMEM;
 
 	if (r < 0) {
 		free(hash);
@@ -22,11 +23,11 @@ int dr_hash_new(struct mlx5dv_dr_domain *domain, unsigned int order, uint16_t lo
 	return 0;
 }
 
-void dr_hash_free(struct mlx5dv_dr_domain *domain, struct dr_hash *hash)
+void dr_hash_free(struct dr_hash *hash)
 {
 	if (!hash)
 		return;
-	dr_chunk_free(domain, &hash->chunk);
+	dr_chunk_free(&hash->chunk);
 	free(hash);
 }
 
@@ -40,6 +41,11 @@ struct dr_target dr_hash_target(const struct dr_hash *hash)
 	};
 }
 
+uint64_t dr_hash_address(const struct dr_hash *hash)
+{
+	return dr_chunk_address(&hash->chunk, 0);
+}
+
 static uint32_t index_of(const struct dr_entry *entry)
 {
 	return entry - entry->home->entries;
@@ -50,54 +56,66 @@ uint64_t dr_entry_address(const struct dr_entry *entry)
 	return dr_chunk_address(&entry->home->chunk, index_of(entry));
 }
 
-/* Return the mask of the builder that made the tag. Anchors compare nothing. */
-static const uint8_t *mask_of(const struct mlx5dv_dr_matcher *matcher, const struct dr_entry *entry)
+/* Return the mask of the builder that made the tag. Entries with only actions compare nothing. */
+static const uint8_t *mask_of(const struct dr_side *side, const struct dr_entry *entry)
 {
-	return entry->home->lookup == DR_LOOKUP_NONE && !entry->table
-		       ? NULL
-		       : matcher->builders[entry->level].mask;
+	return entry->level < side->levels ? side->builders[entry->level].mask : NULL;
 }
 
-int dr_entry_write(struct mlx5dv_dr_matcher *matcher, const struct dr_entry *entry, bool whole)
+int dr_entry_write(struct dr_side *side, const struct dr_entry *entry, bool whole)
 {
-	struct mlx5dv_dr_domain *domain = matcher->table->domain;
 	uint8_t wire[DR_ENTRY_SIZE];
 
-	dr_entry_wire(entry->image, mask_of(matcher, entry), wire);
-	return dr_chunk_write(domain, &entry->home->chunk, index_of(entry), wire,
+	/* The anchor before a matcher has no level, and its mask is not written. */
+	side->domain->format->wire(entry->image, whole ? mask_of(side, entry) : NULL, wire);
+	return dr_chunk_write(&entry->home->chunk, index_of(entry), wire,
 			      whole ? sizeof(wire) : DR_CONTROL_SIZE);
 }
 
 /* Make an entry of the table that every packet misses. */
-static void miss_make(const struct mlx5dv_dr_domain *domain, const struct dr_hash *hash,
-		      uint64_t address, uint8_t wire[DR_ENTRY_SIZE])
+static void miss_make(const struct dr_side *side, const struct dr_hash *hash, uint8_t *wire)
 {
+	const struct mlx5dv_dr_domain *domain = side->domain;
 	uint8_t image[DR_IMAGE_SIZE];
 
-	dr_entry_init(image, hash->lookup, domain->caps.function);
-	dr_entry_always_miss(image, address);
-	dr_entry_wire(image, NULL, wire);
+	domain->format->init(image, hash->lookup, domain->caps.function, side->half);
+	domain->format->always_miss(image, dr_hash_address(side->end));
+	domain->format->wire(image, NULL, wire);
 }
 
-int dr_slot_clear(struct mlx5dv_dr_matcher *matcher, const struct dr_entry *slot)
+int dr_slot_clear(struct dr_side *side, const struct dr_entry *slot)
 {
-	struct mlx5dv_dr_domain *domain = matcher->table->domain;
 	uint8_t wire[DR_ENTRY_SIZE];
 
-	miss_make(domain, slot->home, dr_chunk_address(&matcher->end->chunk, 0), wire);
-	return dr_chunk_write(domain, &slot->home->chunk, index_of(slot), wire, sizeof(wire));
+	miss_make(side, slot->home, wire);
+	return dr_chunk_write(&slot->home->chunk, index_of(slot), wire, sizeof(wire));
 }
 
-int dr_hash_write(struct mlx5dv_dr_matcher *matcher, struct dr_hash *hash)
+/* A table of one entry needs no buffer on the heap. */
+static int small_write(struct dr_side *side, struct dr_hash *hash)
 {
-	struct mlx5dv_dr_domain *domain = matcher->table->domain;
+	const struct dr_entry *entry = &hash->entries[0];
+	uint8_t wire[DR_ENTRY_SIZE];
+
+	if (entry->users)
+		side->domain->format->wire(entry->image, mask_of(side, entry), wire);
+	else
+		miss_make(side, hash, wire);
+	return dr_chunk_write(&hash->chunk, 0, wire, sizeof(wire));
+}
+
+int dr_hash_write(struct dr_side *side, struct dr_hash *hash)
+{
 	uint32_t entries = 1u << hash->chunk.order, batch = min_of(entries, (uint32_t)BATCH);
-	_cleanup_free_ uint8_t *wire = malloc((size_t)batch * DR_ENTRY_SIZE);
+	_cleanup_free_ uint8_t *wire = NULL;
 	uint8_t miss[DR_ENTRY_SIZE];
 
+	if (!hash->chunk.order)
+		return small_write(side, hash);
+	wire = malloc((size_t)batch * DR_ENTRY_SIZE);
 	if (!wire)
 		return -ENOMEM;
-	miss_make(domain, hash, dr_chunk_address(&matcher->end->chunk, 0), miss);
+	miss_make(side, hash, miss);
 	for (uint32_t at = 0; at < entries; at += batch) {
 		int r;
 
@@ -106,29 +124,29 @@ int dr_hash_write(struct mlx5dv_dr_matcher *matcher, struct dr_hash *hash)
 			uint8_t *to = wire + (size_t)i * DR_ENTRY_SIZE;
 
 			if (entry->users)
-				dr_entry_wire(entry->image, mask_of(matcher, entry), to);
+				side->domain->format->wire(entry->image, mask_of(side, entry), to);
 			else
 				memcpy(to, miss, DR_ENTRY_SIZE);
 		}
-		r = dr_chunk_write(domain, &hash->chunk, at, wire, (size_t)batch * DR_ENTRY_SIZE);
+		r = dr_chunk_write(&hash->chunk, at, wire, (size_t)batch * DR_ENTRY_SIZE);
 		if (r < 0)
 			return r;
 	}
 	return 0;
 }
 
-int dr_anchor_write(struct mlx5dv_dr_domain *domain, struct dr_hash *hash, uint64_t miss,
-		    const struct dr_target *to)
+int dr_anchor_write(struct mlx5dv_dr_domain *domain, enum dr_half half, struct dr_hash *hash,
+		    uint64_t miss, const struct dr_target *to)
 {
 	struct dr_entry *entry = &hash->entries[0];
 	uint8_t wire[DR_ENTRY_SIZE];
 
 	entry->home = hash;
-	dr_entry_init(entry->image, hash->lookup, domain->caps.function);
+	domain->format->init(entry->image, hash->lookup, domain->caps.function, half);
 	if (to)
-		dr_entry_always_hit(entry->image, to);
+		domain->format->always_hit(entry->image, to);
 	else
-		dr_entry_always_miss(entry->image, miss);
-	dr_entry_wire(entry->image, NULL, wire);
-	return dr_chunk_write(domain, &hash->chunk, 0, wire, sizeof(wire));
+		domain->format->always_miss(entry->image, miss);
+	domain->format->wire(entry->image, NULL, wire);
+	return dr_chunk_write(&hash->chunk, 0, wire, sizeof(wire));
 }

@@ -6,13 +6,18 @@
 #include "providers/mlx5/steering/steering.h"
 
 enum {
-	ORDER_MOST = 20,
+	ORDER_MOST = 20,     /* entries of the largest chunk, log2 */
+	ORDER_PATTERNS = 12, /* the same of patterns */
+	LOG_CHUNKS = 3,	     /* chunks of the largest size in all memory, log2 */
+	LOG_ENTRY = 6,
+	LOG_CHANGE = 3, /* bytes of a change of a header, log2 */
 	WORD_BITS = 64,
 };
 
 /* Free pieces of each order: one bit each, and their number. */
 struct dr_area {
 	LIST_ENTRY(dr_area) link;
+	struct dr_pool *pool;
 	struct ibv_dm *dm;
 	struct ibv_mr *mr;
 	uint64_t address; /* of its first entry, for the adapter */
@@ -111,91 +116,126 @@ static uint64_t start_of(const struct ibv_dm *dm)
 	return ((const struct mlx5_dm *)dm)->remote_va;
 }
 
-/* Allocate memory that is aligned to its size, if necessary out of twice the size. */
-static int memory_make(const struct dr_icm *icm, struct dr_area *area, uint64_t length)
+/* Allocate memory with its alignment, if necessary out of twice the size. */
+static int memory_make(struct dr_area *area, uint64_t length, uint64_t align)
 {
-	struct mlx5dv_alloc_dm_attr dv = { .type = MLX5DV_DM_TYPE_STEERING_SW_ICM };
+	struct mlx5dv_dr_domain *domain = area->pool->domain;
+	struct mlx5dv_alloc_dm_attr dv = { .type = area->pool->type };
 	struct ibv_alloc_dm_attr attr = { .length = length };
 	uint64_t skip;
 
-	area->dm = mlx5dv_alloc_dm(icm->context, &attr, &dv);
-	if (area->dm && start_of(area->dm) % length) {
+	area->dm = mlx5dv_alloc_dm(domain->context, &attr, &dv);
+	if (area->dm && start_of(area->dm) % align) {
 		ibv_free_dm(area->dm);
 		attr.length = 2 * length;
-		area->dm = mlx5dv_alloc_dm(icm->context, &attr, &dv);
+		area->dm = mlx5dv_alloc_dm(domain->context, &attr, &dv);
 	}
 	if (!area->dm)
 		return -errno;
-	skip = ROUND_UP(start_of(area->dm), length) - start_of(area->dm);
+	skip = ROUND_UP(start_of(area->dm), align) - start_of(area->dm);
 	if (skip + length > attr.length)
 		skip = 0;
 	area->address = start_of(area->dm) + skip;
-	area->mr = ibv_reg_dm_mr(icm->pd, area->dm, skip, length,
+	area->mr = ibv_reg_dm_mr(domain->pd, area->dm, skip, length,
 				 IBV_ACCESS_ZERO_BASED | IBV_ACCESS_LOCAL_WRITE |
 					 IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ);
 	return area->mr ? 0 : -errno;
 }
 
-static int area_make(struct dr_icm *icm)
+static int area_make(struct dr_pool *pool)
 {
+	uint64_t length = (uint64_t)pool->size << pool->order_max;
 	struct dr_area *area = calloc(1, sizeof(*area));
 	int r = area ? 0 : -ENOMEM;
 
-	for (unsigned int i = 0; !r && i <= icm->order_max; i++) {
-		uint32_t bits = 1u << (icm->order_max - i);
+	for (unsigned int i = 0; !r && i <= pool->order_max; i++) {
+		uint32_t bits = 1u << (pool->order_max - i);
 
 		area->bits[i] = calloc((bits + WORD_BITS - 1) / WORD_BITS, sizeof(uint64_t));
 		r = area->bits[i] ? 0 : -ENOMEM;
 	}
-	if (!r)
-		r = memory_make(icm, area, (uint64_t)DR_ENTRY_SIZE << icm->order_max);
+	if (!r) {
+		area->pool = pool;
+		r = memory_make(area, length, pool->aligned ? length : DR_ENTRY_SIZE);
+	}
 	if (r < 0) {
 		if (area)
 			area_free(area);
 		return r;
 	}
-	bit_set(area, icm->order_max, 0);
-	LIST_INSERT_HEAD(&icm->areas, area, link);
+	bit_set(area, pool->order_max, 0);
+	LIST_INSERT_HEAD(&pool->areas, area, link);
 	return 0;
 }
 
-/* ---- chunks */
+/* ---- pools */
 
-static bool areas_alloc(struct dr_icm *icm, unsigned int order, struct dr_chunk *ret)
+static void pool_open(struct mlx5dv_dr_domain *domain, enum dr_pool_kind kind, uint8_t type,
+		      unsigned int order_max, uint16_t size)
+{
+	size_t most = (size_t)size << order_max;
+
+	domain->pools[kind] = (struct dr_pool){
+		.domain = domain,
+		.type = type,
+		.order_max = order_max,
+		.size = size,
+		.aligned = kind == DR_POOL_ENTRIES,
+		.freed_most = kind == DR_POOL_CHANGES ? most / 10 * 9 : most / 2,
+	};
+}
+
+void dr_pools_open(struct mlx5dv_dr_domain *domain)
+{
+	const struct dr_caps *caps = &domain->caps;
+
+	pool_open(domain, DR_POOL_ENTRIES, MLX5DV_DM_TYPE_STEERING_SW_ICM,
+		  min_of((int)ORDER_MOST, caps->log_icm - LOG_ENTRY - LOG_CHUNKS), DR_ENTRY_SIZE);
+	pool_open(domain, DR_POOL_CHANGES, MLX5DV_DM_TYPE_HEADER_MODIFY_SW_ICM,
+		  min_of((int)ORDER_MOST, caps->log_changes - LOG_CHANGE - LOG_CHUNKS),
+		  1 << LOG_CHANGE);
+	pool_open(domain, DR_POOL_PATTERNS, MLX5DV_DM_TYPE_HEADER_MODIFY_PATTERN_SW_ICM,
+		  ORDER_PATTERNS, 1 << LOG_CHANGE);
+}
+
+static void pool_close(struct dr_pool *pool)
 {
 	struct dr_area *area;
 
-	LIST_FOREACH(area, &icm->areas, link) {
-		if (!buddy_alloc(area, order, icm->order_max, &ret->first))
-			continue;
-		ret->area = area;
-		ret->order = order;
-		return true;
+	while (pool->freed) {
+		struct dr_free *f = pool->freed;
+
+		pool->freed = f->next;
+		free(f);
 	}
-	return false;
+	while ((area = LIST_FIRST(&pool->areas))) {
+		LIST_REMOVE(area, link);
+		area_free(area);
+	}
 }
 
-int dr_chunk_alloc(struct mlx5dv_dr_domain *domain, unsigned int order, struct dr_chunk *ret)
+void dr_pools_close(struct mlx5dv_dr_domain *domain)
 {
-	struct dr_icm *icm = &domain->icm;
-	int r;
-
-	if (order > icm->order_max)
-		return -EINVAL;
-	if (areas_alloc(icm, order, ret))
-		return 0;
-	r = area_make(icm);
-	if (r < 0)
-		return r;
-	return areas_alloc(icm, order, ret) ? 0 : -ENOMEM;
+	for (unsigned int i = 0; i < DR_POOLS; i++)
+		pool_close(&domain->pools[i]);
 }
 
-/* Release an area that the program does not need. */
-static void areas_trim(struct mlx5dv_dr_domain *domain)
+unsigned int dr_pool_areas(const struct dr_pool *pool)
 {
-	struct dr_area *area = LIST_FIRST(&domain->icm.areas);
+	const struct dr_area *area;
+	unsigned int count = 0;
 
-	while (domain->reclaims && area) {
+	LIST_FOREACH(area, &pool->areas, link)
+		count++;
+	return count;
+}
+
+/* Release areas that the program does not need. */
+static void areas_trim(struct dr_pool *pool)
+{
+	struct dr_area *area = LIST_FIRST(&pool->areas);
+
+	while (pool->domain->reclaims && area) {
 		struct dr_area *next = LIST_NEXT(area, link);
 
 		if (!area->used) {
@@ -206,67 +246,91 @@ static void areas_trim(struct mlx5dv_dr_domain *domain)
 	}
 }
 
-int dr_icm_reclaim(struct mlx5dv_dr_domain *domain)
+static void freed_return(struct dr_pool *pool)
 {
-	struct dr_icm *icm = &domain->icm;
-	int r = dr_ring_drain(domain->ring);
+	while (pool->freed) {
+		struct dr_free *f = pool->freed;
 
-	if (!r)
-		r = dr_steering_sync(domain);
-	if (r < 0)
-		return r;
-	while (icm->freed) {
-		struct dr_free *f = icm->freed;
-
-		icm->freed = f->next;
-		buddy_free(f->chunk.area, f->chunk.order, icm->order_max, f->chunk.first);
+		pool->freed = f->next;
+		buddy_free(f->chunk.area, f->chunk.order, pool->order_max, f->chunk.first);
 		free(f);
 	}
-	icm->freed_bytes = 0;
-	areas_trim(domain);
-	return 0;
+	pool->freed_bytes = 0;
+	areas_trim(pool);
 }
 
-void dr_chunk_free(struct mlx5dv_dr_domain *domain, const struct dr_chunk *chunk)
+/* Wait until the adapter reads no freed chunk. */
+static int adapter_wait(struct mlx5dv_dr_domain *domain)
 {
-	struct dr_icm *icm = &domain->icm;
+	int r = dr_ring_drain(domain->ring);
+
+	return r ? r : dr_steering_sync(domain);
+}
+
+int dr_pools_reclaim(struct mlx5dv_dr_domain *domain)
+{
+	int r = adapter_wait(domain);
+
+	for (unsigned int i = 0; !r && i < DR_POOLS; i++)
+		freed_return(&domain->pools[i]);
+	return r;
+}
+
+/* ---- chunks */
+
+static bool areas_alloc(struct dr_pool *pool, unsigned int order, struct dr_chunk *ret)
+{
+	struct dr_area *area;
+
+	LIST_FOREACH(area, &pool->areas, link) {
+		if (!buddy_alloc(area, order, pool->order_max, &ret->first))
+			continue;
+		ret->area = area;
+		ret->order = order;
+		return true;
+	}
+	return false;
+}
+
+int dr_chunk_alloc(struct dr_pool *pool, unsigned int order, struct dr_chunk *ret)
+{
+	int r;
+
+	if (order > pool->order_max)
+		return -EINVAL;
+	if (areas_alloc(pool, order, ret))
+		return 0;
+	r = area_make(pool);
+	if (r < 0)
+		return r;
+	return areas_alloc(pool, order, ret) ? 0 : -ENOMEM;
+}
+
+void dr_chunk_free(const struct dr_chunk *chunk)
+{
+	struct dr_pool *pool = chunk->area->pool;
 	struct dr_free *f = calloc(1, sizeof(*f));
 
 	/* Without memory for the list the chunk stays in use until the domain ends. */
 	if (!f)
 		return;
 	f->chunk = *chunk;
-	f->next = icm->freed;
-	icm->freed = f;
-	icm->freed_bytes += (size_t)DR_ENTRY_SIZE << chunk->order;
-	if (icm->freed_bytes >= (size_t)DR_ENTRY_SIZE << icm->order_max >> 1)
-		dr_icm_reclaim(domain);
+	f->next = pool->freed;
+	pool->freed = f;
+	pool->freed_bytes += (size_t)pool->size << chunk->order;
+	if (pool->freed_bytes >= pool->freed_most && !adapter_wait(pool->domain))
+		freed_return(pool);
 }
 
 uint64_t dr_chunk_address(const struct dr_chunk *chunk, uint32_t index)
 {
-	return chunk->area->address + (uint64_t)(chunk->first + index) * DR_ENTRY_SIZE;
+	return chunk->area->address + (uint64_t)(chunk->first + index) * chunk->area->pool->size;
 }
 
-int dr_chunk_write(struct mlx5dv_dr_domain *domain, const struct dr_chunk *chunk, uint32_t index,
-		   const void *from, size_t length)
+int dr_chunk_write(const struct dr_chunk *chunk, uint32_t index, const void *from, size_t length)
 {
-	return dr_ring_write(domain->ring, (uint64_t)(chunk->first + index) * DR_ENTRY_SIZE,
+	const struct dr_pool *pool = chunk->area->pool;
+
+	return dr_ring_write(pool->domain->ring, (uint64_t)(chunk->first + index) * pool->size,
 			     chunk->area->mr->rkey, from, length);
-}
-
-void dr_icm_close(struct dr_icm *icm)
-{
-	struct dr_area *area;
-
-	while (icm->freed) {
-		struct dr_free *f = icm->freed;
-
-		icm->freed = f->next;
-		free(f);
-	}
-	while ((area = LIST_FIRST(&icm->areas))) {
-		LIST_REMOVE(area, link);
-		area_free(area);
-	}
 }

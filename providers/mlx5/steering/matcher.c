@@ -4,29 +4,30 @@
  * anchor of the table leads to the first level of the first matcher. Packets that match no rule of
  * a matcher come to its end anchor, which leads to the next matcher.
  */
-#include "providers/mlx5/steering/steering.h"
+#include "providers/mlx5/steering/action.h"
 
 /* ---- the chain */
 
 /* Return the anchor that leads to a matcher. */
-static struct dr_hash *anchor_before(struct mlx5dv_dr_matcher *matcher)
+static struct dr_hash *anchor_before(struct mlx5dv_dr_matcher *matcher, enum dr_half half)
 {
 	struct mlx5dv_dr_matcher *before = TAILQ_PREV(matcher, dr_matchers, link);
 
-	return before ? before->end : matcher->table->anchor;
+	return before ? before->sides[half].end : matcher->table->anchors[half];
 }
 
 /* Let an anchor lead to a matcher, or out of the table if it is NULL. */
-static int anchor_set(struct mlx5dv_dr_table *table, struct dr_hash *anchor,
-		      struct mlx5dv_dr_matcher *matcher)
+static int anchor_set(struct mlx5dv_dr_domain *domain, struct dr_hash *anchor,
+		      struct mlx5dv_dr_matcher *matcher, enum dr_half half)
 {
+	struct dr_hash *start = matcher ? matcher->sides[half].start : NULL;
 	struct dr_target to;
 
 	if (!matcher)
-		return dr_anchor_write(table->domain, anchor, table->domain->caps.miss, NULL);
-	to = dr_hash_target(matcher->start);
-	matcher->start->pointing = &anchor->entries[0];
-	return dr_anchor_write(table->domain, anchor, 0, &to);
+		return dr_anchor_write(domain, half, anchor, domain->caps.miss[half], NULL);
+	to = dr_hash_target(start);
+	start->pointing = &anchor->entries[0];
+	return dr_anchor_write(domain, half, anchor, 0, &to);
 }
 
 /* A new matcher is before others of its priority. */
@@ -46,44 +47,110 @@ static void chain_insert(struct mlx5dv_dr_matcher *matcher)
 }
 
 /* Connect a matcher from its end on: packets enter it when it is complete. */
-static int chain_connect(struct mlx5dv_dr_matcher *matcher)
+static int side_connect(struct dr_side *side)
 {
-	struct mlx5dv_dr_table *table = matcher->table;
-	int r = anchor_set(table, matcher->end, TAILQ_NEXT(matcher, link));
+	struct mlx5dv_dr_matcher *matcher = side->matcher;
+	int r = anchor_set(side->domain, side->end, TAILQ_NEXT(matcher, link), side->half);
 
 	if (!r)
-		r = dr_hash_write(matcher, matcher->start);
-	return r ? r : anchor_set(table, anchor_before(matcher), matcher);
+		r = dr_hash_write(side, side->start);
+	return r ? r
+		 : anchor_set(side->domain, anchor_before(matcher, side->half), matcher,
+			      side->half);
+}
+
+static int chain_connect(struct mlx5dv_dr_matcher *matcher)
+{
+	int r = 0;
+
+	for (int half = 0; !r && half < DR_HALVES; half++)
+		r = matcher->sides[half].levels ? side_connect(&matcher->sides[half]) : 0;
+	return r;
 }
 
 /* Take a matcher out of the chain. If a write fails, the adapter is unusable anyway. */
 static void chain_remove(struct mlx5dv_dr_matcher *matcher)
 {
-	struct dr_hash *before = anchor_before(matcher);
 	struct mlx5dv_dr_matcher *next = TAILQ_NEXT(matcher, link);
 
+	for (int half = 0; half < DR_HALVES; half++) {
+		if (matcher->sides[half].levels)
+			anchor_set(matcher->table->domain, anchor_before(matcher, half), next,
+				   half);
+	}
 	TAILQ_REMOVE(&matcher->table->matchers, matcher, link);
-	anchor_set(matcher->table, before, next);
+}
+
+/* ---- sides */
+
+static void side_free(struct dr_side *side)
+{
+	dr_hash_free(side->start);
+	dr_hash_free(side->end);
+	free(side->builders);
+}
+
+static void sides_free(struct mlx5dv_dr_matcher *matcher)
+{
+	for (int half = 0; half < DR_HALVES; half++)
+		side_free(&matcher->sides[half]);
+}
+
+/* Choose the builders of a side. */
+static int builders_choose(struct dr_side *side)
+{
+	struct mlx5dv_dr_matcher *matcher = side->matcher;
+	unsigned int count;
+	int r;
+
+	side->builders = calloc(DR_BUILDERS_MAX, sizeof(*side->builders));
+	if (!side->builders)
+		return -ENOMEM;
+	r = dr_builders_make(side->domain, side->half, &matcher->mask, matcher->criteria,
+			     side->builders, &count);
+	if (r < 0)
+		return r;
+	/* The array shrinks, and therefore stays where it is if there is no memory. */
+	side->builders = realloc(side->builders, count * sizeof(*side->builders)) ?: side->builders;
+	side->levels = count;
+	return 0;
+}
+
+static int side_make(struct dr_side *side)
+{
+	int r = builders_choose(side);
+
+	if (!r)
+		r = dr_hash_new(side->domain, 0, DR_LOOKUP_NONE, 0, &side->end);
+	if (!r)
+		r = dr_hash_new(side->domain, 0, side->builders[0].lookup,
+				side->builders[0].byte_mask, &side->start);
+	return r;
+}
+
+static int sides_make(struct mlx5dv_dr_matcher *matcher)
+{
+	struct mlx5dv_dr_domain *domain = matcher->table->domain;
+	int r = 0;
+
+	for (int half = 0; !r && half < DR_HALVES; half++) {
+		struct dr_side *side = &matcher->sides[half];
+
+		side->matcher = matcher;
+		side->domain = domain;
+		side->half = half;
+		if (dr_has_half(domain, half))
+			r = side_make(side);
+	}
+	return r;
 }
 
 /* ---- matchers of tables above level 0 */
 
-static void hashes_free(struct mlx5dv_dr_matcher *matcher)
+static int chain_enter(struct mlx5dv_dr_matcher *matcher)
 {
-	dr_hash_free(matcher->table->domain, matcher->start);
-	dr_hash_free(matcher->table->domain, matcher->end);
-}
+	int r;
 
-static int hashes_make(struct mlx5dv_dr_matcher *matcher)
-{
-	struct mlx5dv_dr_domain *domain = matcher->table->domain;
-	int r = dr_hash_new(domain, 0, DR_LOOKUP_NONE, 0, &matcher->end);
-
-	if (!r)
-		r = dr_hash_new(domain, 0, matcher->builders[0].lookup,
-				matcher->builders[0].byte_mask, &matcher->start);
-	if (r < 0)
-		return r;
 	chain_insert(matcher);
 	r = chain_connect(matcher);
 	if (r < 0)
@@ -97,31 +164,36 @@ static int software_create(struct mlx5dv_dr_matcher *matcher, const char *functi
 	struct mlx5dv_dr_domain *domain = matcher->table->domain;
 	int r;
 
+	LIST_INIT(&matcher->rules);
 	if (matcher->criteria >= DR_CRITERIA_END)
 		return dr_refuse(domain->context, function, "the criteria have an unknown bit",
 				 -EINVAL);
 	r = dr_match_read(mask, matcher->criteria, &matcher->mask);
 	if (r < 0)
 		return dr_refuse(domain->context, function, "the mask is longer than 448 bytes", r);
-	r = dr_builders_make(&matcher->mask, matcher->criteria, matcher->builders,
-			     &matcher->levels);
+	r = dr_mask_check(&matcher->mask);
 	if (r < 0)
 		return dr_refuse(domain->context, function,
-				 "the mask has no field, or a field that is not served", r);
-	pthread_mutex_lock(&domain->lock);
-	r = hashes_make(matcher);
+				 "ip_version of the mask is not 4 or 6, or source_port is partial",
+				 r);
+	dr_lock(domain);
+	r = sides_make(matcher);
+	if (!r)
+		r = chain_enter(matcher);
 	if (r < 0)
-		hashes_free(matcher);
-	pthread_mutex_unlock(&domain->lock);
-	return r;
+		sides_free(matcher);
+	dr_unlock(domain);
+	return r < 0 ? dr_refuse(domain->context, function,
+				 "the mask has no field, or a field that is not served", r)
+		     : 0;
 }
 
 static void software_destroy(struct mlx5dv_dr_matcher *matcher)
 {
-	pthread_mutex_lock(&matcher->table->domain->lock);
+	dr_lock(matcher->table->domain);
 	chain_remove(matcher);
-	hashes_free(matcher);
-	pthread_mutex_unlock(&matcher->table->domain->lock);
+	sides_free(matcher);
+	dr_unlock(matcher->table->domain);
 }
 
 MLX5DV_EXPORT struct mlx5dv_dr_matcher *

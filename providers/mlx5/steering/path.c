@@ -12,12 +12,12 @@
 
 enum {
 	GROWTH = 2, /* a table grows by this power of 2 */
-	WRITES_MAX = 3 * DR_BUILDERS_MAX,
+	WRITES_MAX = 3 * DR_IMAGES_MAX,
 };
 
 /* Writes to send, and tables to free after them. */
 struct plan {
-	struct mlx5dv_dr_matcher *matcher;
+	struct dr_side *side;
 	struct mlx5dv_dr_domain *domain;
 	struct {
 		struct dr_entry *entry;
@@ -27,9 +27,12 @@ struct plan {
 	struct dr_hash *retired;
 };
 
-static struct plan plan_begin(struct mlx5dv_dr_matcher *matcher)
+static void plan_begin(struct plan *plan, struct dr_side *side)
 {
-	return (struct plan){ .matcher = matcher, .domain = matcher->table->domain };
+	plan->side = side;
+	plan->domain = side->domain;
+	plan->count = 0;
+	plan->retired = NULL;
 }
 
 static void plan_write(struct plan *plan, struct dr_entry *entry, bool whole)
@@ -50,26 +53,26 @@ static int plan_execute(struct plan *plan)
 
 	while (!r && plan->count) {
 		plan->count--;
-		r = dr_entry_write(plan->matcher, plan->writes[plan->count].entry,
+		r = dr_entry_write(plan->side, plan->writes[plan->count].entry,
 				   plan->writes[plan->count].whole);
 	}
 	while (plan->retired) {
 		struct dr_hash *hash = plan->retired;
 
 		plan->retired = hash->retired;
-		dr_hash_free(plan->domain, hash);
+		dr_hash_free(hash);
 	}
 	return r;
 }
 
 static uint64_t miss_of(const struct plan *plan)
 {
-	return dr_chunk_address(&plan->matcher->end->chunk, 0);
+	return dr_hash_address(plan->side->end);
 }
 
 static struct dr_entry *slot_of(struct dr_hash *hash, const uint8_t *image)
 {
-	return &hash->entries[dr_entry_slot(image, hash->byte_mask, hash->chunk.order)];
+	return &hash->entries[dr_image_slot(image, hash->byte_mask, hash->chunk.order)];
 }
 
 static struct dr_entry *list_end(struct dr_entry *entry)
@@ -82,31 +85,31 @@ static struct dr_entry *list_end(struct dr_entry *entry)
 /* ---- entries */
 
 /* Let the entry lead to a table. */
-static void connect(struct dr_entry *entry, struct dr_hash *next)
+static void connect(const struct plan *plan, struct dr_entry *entry, struct dr_hash *next)
 {
 	entry->next = next;
 	next->pointing = entry;
-	dr_entry_set_hit(entry->image, dr_chunk_address(&next->chunk, 0), 1u << next->chunk.order);
+	plan->domain->format->set_hit(entry->image, dr_hash_address(next), 1u << next->chunk.order);
 }
 
 /* Create the table of the next level, unless the entry is the last one. */
 static int next_make(struct plan *plan, struct dr_entry *entry)
 {
-	const struct dr_builder *next = &plan->matcher->builders[entry->level + 1];
+	const struct dr_builder *next = &plan->side->builders[entry->level + 1];
 	struct dr_hash *hash;
 	int r;
 
-	if (entry->level + 1u == plan->matcher->levels)
+	if (entry->level + 1u == plan->side->levels)
 		return 0;
 	r = dr_hash_new(plan->domain, 0, next->lookup, next->byte_mask, &hash);
 	if (r < 0)
 		return r;
-	r = dr_hash_write(plan->matcher, hash);
+	r = dr_hash_write(plan->side, hash);
 	if (r < 0) {
-		dr_hash_free(plan->domain, hash);
+		dr_hash_free(hash);
 		return r;
 	}
-	connect(entry, hash);
+	connect(plan, entry, hash);
 	return 0;
 }
 
@@ -118,7 +121,7 @@ static int slot_fill(struct plan *plan, struct dr_hash *hash, struct dr_entry *s
 
 	*slot = (struct dr_entry){ .level = level, .home = hash, .table = hash };
 	memcpy(slot->image, image, DR_IMAGE_SIZE);
-	dr_entry_set_miss(slot->image, miss_of(plan));
+	plan->domain->format->set_miss(slot->image, miss_of(plan));
 	r = next_make(plan, slot);
 	if (r < 0)
 		return r;
@@ -139,18 +142,19 @@ static int beside_make(struct plan *plan, struct dr_hash *hash, const uint8_t *i
 		return r;
 	*home->entries = (struct dr_entry){ .level = level, .home = home, .table = hash };
 	memcpy(home->entries->image, image, DR_IMAGE_SIZE);
-	dr_entry_set_miss(home->entries->image, miss_of(plan));
+	plan->domain->format->set_miss(home->entries->image, miss_of(plan));
 	*ret = home->entries;
 	return 0;
 }
 
 /* Append an entry to the list of a slot. Return the entry before it, which must be written. */
-static struct dr_entry *list_append(struct dr_entry *slot, struct dr_entry *entry)
+static struct dr_entry *list_append(const struct plan *plan, struct dr_entry *slot,
+				    struct dr_entry *entry)
 {
 	struct dr_entry *last = list_end(slot);
 
 	last->follower = entry;
-	dr_entry_set_miss(last->image, dr_entry_address(entry));
+	plan->domain->format->set_miss(last->image, dr_entry_address(entry));
 	entry->table->rules++;
 	entry->table->collisions++;
 	return last;
@@ -165,10 +169,10 @@ static int collide(struct plan *plan, struct dr_hash *hash, struct dr_entry *slo
 		return r;
 	r = next_make(plan, *ret);
 	if (r < 0) {
-		dr_hash_free(plan->domain, (*ret)->home);
+		dr_hash_free((*ret)->home);
 		return r;
 	}
-	plan_write(plan, list_append(slot, *ret), false);
+	plan_write(plan, list_append(plan, slot, *ret), false);
 	plan_write(plan, *ret, true);
 	return 0;
 }
@@ -179,9 +183,11 @@ static bool may_grow(const struct plan *plan, const struct dr_hash *hash)
 {
 	uint32_t half = ((1u << hash->chunk.order) + 1) / 2;
 
-	return hash->chunk.order < plan->domain->icm.order_max && hash->byte_mask &&
-	       8u * __builtin_popcount(hash->byte_mask) > hash->chunk.order &&
-	       hash->collisions >= half && hash->rules - hash->collisions >= half;
+	return hash->collisions >= half && hash->rules - hash->collisions >= half &&
+	       hash->chunk.order < plan->domain->pools[DR_POOL_ENTRIES].order_max &&
+	       !plan->side->matcher->fixed_size &&
+	       (dr_lookup_is_wide(hash->lookup) ||
+		8u * __builtin_popcount(hash->byte_mask) > hash->chunk.order);
 }
 
 /* Move what the entry leads to, and who knows it, to a copy. */
@@ -190,11 +196,11 @@ static void entry_succeed(struct dr_entry *to, const struct dr_entry *from)
 	to->level = from->level;
 	to->users = from->users;
 	to->next = from->next;
-	to->rule = from->rule;
+	to->path = from->path;
 	if (to->next)
 		to->next->pointing = to;
-	if (to->rule)
-		to->rule->last = to;
+	if (to->path)
+		to->path->last = to;
 }
 
 /* Copy an entry to the larger table. */
@@ -206,7 +212,7 @@ static int entry_copy(struct plan *plan, struct dr_hash *to, struct dr_entry *fr
 	if (!slot->users) {
 		*slot = (struct dr_entry){ .home = to, .table = to };
 		memcpy(slot->image, from->image, DR_IMAGE_SIZE);
-		dr_entry_set_miss(slot->image, miss_of(plan));
+		plan->domain->format->set_miss(slot->image, miss_of(plan));
 		to->used++;
 		to->rules++;
 		entry_succeed(slot, from);
@@ -215,7 +221,7 @@ static int entry_copy(struct plan *plan, struct dr_hash *to, struct dr_entry *fr
 	r = beside_make(plan, to, from->image, from->level, &entry);
 	if (r < 0)
 		return r;
-	list_append(slot, entry);
+	list_append(plan, slot, entry);
 	entry_succeed(entry, from);
 	return 0;
 }
@@ -225,13 +231,13 @@ static int table_write(struct plan *plan, struct dr_hash *hash)
 {
 	for (uint32_t i = 0; i < 1u << hash->chunk.order; i++) {
 		for (struct dr_entry *e = hash->entries[i].follower; e; e = e->follower) {
-			int r = dr_entry_write(plan->matcher, e, true);
+			int r = dr_entry_write(plan->side, e, true);
 
 			if (r < 0)
 				return r;
 		}
 	}
-	return dr_hash_write(plan->matcher, hash);
+	return dr_hash_write(plan->side, hash);
 }
 
 static int entries_walk(struct plan *plan, struct dr_hash *hash, struct dr_hash *to,
@@ -263,15 +269,14 @@ static int entry_restore(struct plan *plan, struct dr_hash *to, struct dr_entry 
 {
 	if (entry->next)
 		entry->next->pointing = entry;
-	if (entry->rule)
-		entry->rule->last = entry;
+	if (entry->path)
+		entry->path->last = entry;
 	return 0;
 }
 
-/* Replace a table by a larger one. NULL: it stays as it is. */
-static struct dr_hash *grow(struct plan *plan, struct dr_hash *hash)
+/* Replace a table by one of 2^order entries. NULL: it stays as it is. */
+static struct dr_hash *replace(struct plan *plan, struct dr_hash *hash, unsigned int order)
 {
-	unsigned int order = min_of(hash->chunk.order + GROWTH, (int)plan->domain->icm.order_max);
 	struct dr_entry *pointing = hash->pointing;
 	struct dr_hash *larger;
 
@@ -285,11 +290,18 @@ static struct dr_hash *grow(struct plan *plan, struct dr_hash *hash)
 	}
 	entries_walk(plan, hash, NULL, beside_retire);
 	plan_retire(plan, hash);
-	connect(pointing, larger);
-	if (plan->matcher->start == hash)
-		plan->matcher->start = larger;
+	connect(plan, pointing, larger);
+	if (plan->side->start == hash)
+		plan->side->start = larger;
 	plan_write(plan, pointing, false);
 	return larger;
+}
+
+static struct dr_hash *grow(struct plan *plan, struct dr_hash *hash)
+{
+	return replace(plan, hash,
+		       min_of(hash->chunk.order + GROWTH,
+			      (int)plan->domain->pools[DR_POOL_ENTRIES].order_max));
 }
 
 /* ---- addition */
@@ -297,7 +309,7 @@ static struct dr_hash *grow(struct plan *plan, struct dr_hash *hash)
 static struct dr_entry *find(struct dr_entry *slot, const uint8_t *image)
 {
 	for (struct dr_entry *e = slot; e; e = e->follower) {
-		if (!memcmp(dr_entry_tag(e->image), dr_entry_tag(image), DR_KEY_SIZE))
+		if (!memcmp(e->image + DR_CONTROL_SIZE, image + DR_CONTROL_SIZE, DR_WIDE_KEY_SIZE))
 			return e;
 	}
 	return NULL;
@@ -308,7 +320,7 @@ static int place(struct plan *plan, struct dr_hash *hash, const uint8_t *image, 
 		 struct dr_entry **ret)
 {
 	struct dr_entry *slot = slot_of(hash, image), *same;
-	bool is_last = level + 1 == plan->matcher->levels;
+	bool is_last = level + 1 == plan->side->levels;
 
 	if (!slot->users) {
 		*ret = slot;
@@ -344,10 +356,10 @@ static int first_remove(struct plan *plan, struct dr_entry *slot)
 
 	memcpy(slot->image, second->image, DR_IMAGE_SIZE);
 	slot->follower = second->follower;
-	slot->rule = NULL;
+	slot->path = NULL;
 	entry_succeed(slot, second);
 	plan_retire(plan, second->home);
-	return dr_entry_write(plan->matcher, slot, true);
+	return dr_entry_write(plan->side, slot, true);
 }
 
 static int other_remove(struct plan *plan, struct dr_entry *slot, struct dr_entry *entry)
@@ -357,9 +369,9 @@ static int other_remove(struct plan *plan, struct dr_entry *slot, struct dr_entr
 	while (before->follower != entry)
 		before = before->follower;
 	before->follower = entry->follower;
-	dr_entry_set_miss(before->image, dr_entry_miss(entry->image));
+	plan->domain->format->set_miss(before->image, plan->domain->format->get_miss(entry->image));
 	plan_retire(plan, entry->home);
-	return dr_entry_write(plan->matcher, before, false);
+	return dr_entry_write(plan->side, before, false);
 }
 
 /* Free the slot of an entry that is alone in it. The table ends with its last slot. */
@@ -368,8 +380,8 @@ static int slot_free(struct plan *plan, struct dr_entry *slot)
 	struct dr_hash *hash = slot->table;
 
 	*slot = (struct dr_entry){ .home = hash };
-	if (--hash->used || plan->matcher->start == hash)
-		return dr_slot_clear(plan->matcher, slot);
+	if (--hash->used || plan->side->start == hash)
+		return dr_slot_clear(plan->side, slot);
 	hash->pointing->next = NULL;
 	plan_retire(plan, hash);
 	return 0;
@@ -395,46 +407,81 @@ static void path_remove(struct plan *plan, struct dr_entry *last)
 {
 	struct dr_entry *entry = last;
 
-	last->rule = NULL;
-	for (;;) {
-		struct dr_entry *above = entry->level ? entry->table->pointing : NULL;
+	last->path = NULL;
+	while (entry) {
+		struct dr_entry *above = dr_entry_above(entry);
 
 		if (!--entry->users)
 			entry_remove(plan, entry);
-		if (!above)
-			break;
 		entry = above;
 	}
 	plan_execute(plan);
 }
 
-void dr_path_remove(struct mlx5dv_dr_rule *rule)
+struct dr_entry *dr_entry_above(const struct dr_entry *entry)
 {
-	struct plan plan = plan_begin(rule->matcher);
-
-	path_remove(&plan, rule->last);
-	rule->last = NULL;
+	return entry->level ? entry->table->pointing : NULL;
 }
 
-int dr_path_add(struct mlx5dv_dr_rule *rule, uint8_t images[][DR_IMAGE_SIZE])
+void dr_path_remove(struct dr_side *side, struct dr_path *path)
 {
-	struct plan plan = plan_begin(rule->matcher);
-	struct dr_hash *hash = rule->matcher->start;
-	struct dr_entry *last = NULL;
-	int r = 0, written;
+	struct plan plan;
 
-	for (unsigned int level = 0; !r && level < rule->matcher->levels; level++) {
+	if (!path->last)
+		return;
+	plan_begin(&plan, side);
+	path_remove(&plan, path->last);
+	path->last = NULL;
+}
+
+/* Append an entry that has only actions: it is a table of its own. */
+static int action_place(struct plan *plan, struct dr_entry *before, const uint8_t *image,
+			unsigned int level, struct dr_entry **ret)
+{
+	struct dr_hash *hash;
+	int r = dr_hash_new(plan->domain, 0, DR_LOOKUP_NONE, 0, &hash);
+
+	if (r < 0)
+		return r;
+	hash->entries[0] = (struct dr_entry){ .level = level, .home = hash, .table = hash };
+	memcpy(hash->entries[0].image, image, DR_IMAGE_SIZE);
+	hash->used = hash->rules = 1;
+	connect(plan, before, hash);
+	plan_write(plan, &hash->entries[0], true);
+	*ret = &hash->entries[0];
+	return 0;
+}
+
+static int images_place(struct plan *plan, struct dr_images *images, struct dr_entry **last)
+{
+	struct dr_hash *hash = plan->side->start;
+	int r = 0;
+
+	for (unsigned int level = 0; !r && level < images->count; level++) {
+		const uint8_t *image = images->image[level];
 		struct dr_entry *entry;
 
-		r = place(&plan, hash, images[level], level, &entry);
+		r = level < images->levels ? place(plan, hash, image, level, &entry)
+					   : action_place(plan, *last, image, level, &entry);
 		if (r < 0)
 			break;
 		entry->users++;
-		last = entry;
+		*last = entry;
 		hash = entry->next;
 	}
+	return r;
+}
+
+int dr_path_add(struct dr_side *side, struct dr_path *path, struct dr_images *images)
+{
+	struct dr_entry *last = NULL;
+	struct plan plan;
+	int r, written;
+
+	plan_begin(&plan, side);
+	r = images_place(&plan, images, &last);
 	if (!r)
-		last->rule = rule;
+		last->path = path;
 	/* Tables that have grown are written even if the rule fails. */
 	written = plan_execute(&plan);
 	if (!r)
@@ -442,6 +489,18 @@ int dr_path_add(struct mlx5dv_dr_rule *rule, uint8_t images[][DR_IMAGE_SIZE])
 	if (r < 0 && last)
 		path_remove(&plan, last);
 	else if (!r)
-		rule->last = last;
+		path->last = last;
 	return r;
+}
+
+int dr_path_resize(struct dr_side *side, unsigned int order)
+{
+	struct plan plan;
+
+	plan_begin(&plan, side);
+	if (side->start->chunk.order == order)
+		return 0;
+	if (!replace(&plan, side->start, order))
+		return -ENOMEM;
+	return plan_execute(&plan);
 }

@@ -21,6 +21,9 @@ enum {
 	LOG_RQ = 2,
 	INLINE_MAX = DR_ENTRY_SIZE,
 	WQE_MAX = 128,
+	ARGUMENT_AT = 64, /* in a request that writes arguments */
+	ARGUMENT_SIZE = 64,
+	OPCODE_WRITE_ARGUMENT = 0x2c,
 	PAGE = 4096,
 	POLLS_BEFORE_QUERY = 1 << 20,
 };
@@ -327,6 +330,16 @@ static unsigned int data_put(char *at, const struct piece *p)
 	return 1;
 }
 
+/* Copy a request of @ds segments into the ring. */
+static void blocks_put(struct dr_ring *ring, const char *wqe, unsigned int ds)
+{
+	for (unsigned int i = 0; i < ds; i += MLX5_SEND_WQE_BB / MLX_SEGMENT) {
+		memcpy(ring->queue + RQ_SIZE + (size_t)(ring->posted % BLOCKS) * MLX5_SEND_WQE_BB,
+		       wqe + (size_t)i * MLX_SEGMENT, MLX5_SEND_WQE_BB);
+		ring->posted++;
+	}
+}
+
 /* Write a request into the ring, without announcing it. Return its first eight bytes. */
 static uint64_t request_put(struct dr_ring *ring, uint8_t opcode, const struct piece *p)
 {
@@ -342,11 +355,7 @@ static uint64_t request_put(struct dr_ring *ring, uint8_t opcode, const struct p
 	ctrl->fm_ce_se = ring->pending % SIGNAL_EVERY ? 0 : MLX5_WQE_CTRL_CQ_UPDATE;
 	remote->raddr = htobe64(p->remote);
 	remote->rkey = htobe32(p->rkey);
-	for (unsigned int i = 0; i < ds; i += MLX5_SEND_WQE_BB / MLX_SEGMENT) {
-		memcpy(ring->queue + RQ_SIZE + (size_t)(ring->posted % BLOCKS) * MLX5_SEND_WQE_BB,
-		       wqe + (size_t)i * MLX_SEGMENT, MLX5_SEND_WQE_BB);
-		ring->posted++;
-	}
+	blocks_put(ring, wqe, ds);
 	memcpy(&first, wqe, sizeof(first));
 	return first;
 }
@@ -399,14 +408,62 @@ int dr_ring_write(struct dr_ring *ring, uint64_t address, uint32_t rkey, const v
 	return 0;
 }
 
+/* Write an object of arguments. @from: ARGUMENT_SIZE bytes */
+static int argument_write(struct dr_ring *ring, uint32_t object, const void *from)
+{
+	char wqe[WQE_MAX] __attribute__((aligned(16))) = {};
+	struct mlx5_wqe_ctrl_seg *ctrl = (void *)wqe;
+	int r = completions_take(ring);
+	uint64_t first;
+
+	if (r < 0)
+		return r;
+	memcpy(wqe + ARGUMENT_AT, from, ARGUMENT_SIZE);
+	ring->pending++;
+	ctrl->opmod_idx_opcode =
+		htobe32(1u << 24 | (ring->posted & 0xffff) << 8 | OPCODE_WRITE_ARGUMENT);
+	ctrl->qpn_ds = htobe32(ring->qpn << 8 | WQE_MAX / MLX_SEGMENT);
+	ctrl->fm_ce_se = ring->pending % SIGNAL_EVERY ? 0 : MLX5_WQE_CTRL_CQ_UPDATE;
+	ctrl->imm = htobe32(object);
+	memcpy(&first, wqe, sizeof(first));
+	blocks_put(ring, wqe, WQE_MAX / MLX_SEGMENT);
+	announce(ring, first);
+	return 0;
+}
+
+int dr_ring_write_argument(struct dr_ring *ring, uint32_t object, const void *from, size_t length)
+{
+	int r = 0;
+
+	for (size_t at = 0; !r && at < length; at += ARGUMENT_SIZE) {
+		char bytes[ARGUMENT_SIZE] = {};
+
+		memcpy(bytes, (const char *)from + at, min_of(length - at, sizeof(bytes)));
+		r = argument_write(ring, object++, bytes);
+	}
+	return r;
+}
+
+uint32_t dr_ring_number(const struct dr_ring *ring)
+{
+	return ring->qpn;
+}
+
 /* Complete what is pending by requests that change nothing: they fill the last batch. */
 int dr_ring_drain(struct dr_ring *ring)
 {
 	static const char zero[DR_ENTRY_SIZE];
-	int r = 0;
+	const struct piece nothing = {
+		.remote = (uintptr_t)ring->sink,
+		.rkey = ring->sink_mr->rkey,
+		.length = sizeof(zero),
+		.local = zero,
+	};
+	int r = completions_take(ring);
 
-	while (!r && ring->pending % SIGNAL_EVERY)
-		r = dr_ring_write(ring, (uintptr_t)ring->sink, ring->sink_mr->rkey, zero,
-				  sizeof(zero));
+	while (!r && ring->pending % SIGNAL_EVERY) {
+		announce(ring, request_put(ring, MLX5_OPCODE_RDMA_WRITE, &nothing));
+		r = completions_take(ring);
+	}
 	return r < 0 ? r : wait_below(ring, 1);
 }

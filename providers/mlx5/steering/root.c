@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Root tables: the kernel's matchers and rules behind those of a table of level 0. */
-#include "providers/mlx5/steering/steering.h"
+#include "providers/mlx5/steering/action.h"
 
 enum mlx5dv_flow_table_type dr_root_type(const struct mlx5dv_dr_domain *domain)
 {
@@ -47,8 +47,8 @@ static struct mlx5dv_flow_action_attr translate(const struct mlx5dv_dr_action *a
 		[DR_ACTION_TIR] = MLX5DV_FLOW_ACTION_DEST_DEVX,
 		[DR_ACTION_TABLE] = MLX5DV_FLOW_ACTION_DEST_DEVX,
 		[DR_ACTION_COUNTER] = MLX5DV_FLOW_ACTION_COUNTERS_DEVX,
-		[DR_ACTION_REFORMAT] = MLX5DV_FLOW_ACTION_IBV_FLOW_ACTION,
-		[DR_ACTION_MODIFY] = MLX5DV_FLOW_ACTION_IBV_FLOW_ACTION,
+		[DR_ACTION_KERNEL] = MLX5DV_FLOW_ACTION_IBV_FLOW_ACTION,
+		[DR_ACTION_ARRAY] = MLX5DV_FLOW_ACTION_DEST_DEVX,
 	};
 	struct mlx5dv_flow_action_attr attr = { .type = types[action->kind] };
 
@@ -73,14 +73,28 @@ static struct mlx5dv_flow_action_attr translate(const struct mlx5dv_dr_action *a
 		attr.bulk_obj.obj = action->counter.object;
 		attr.bulk_obj.offset = action->counter.offset;
 		break;
-	case DR_ACTION_REFORMAT:
-	case DR_ACTION_MODIFY:
+	case DR_ACTION_ARRAY:
+		attr.obj = action->array.forward.table;
+		break;
+	case DR_ACTION_KERNEL:
 		attr.action = action->kernel;
 		break;
 	default:
 		break;
 	}
 	return attr;
+}
+
+/* Check that root tables have the action, and that it belongs to the domain. */
+static int action_check(const struct mlx5dv_dr_domain *domain,
+			const struct mlx5dv_dr_action *action)
+{
+	if (action->kind > DR_ACTION_COUNTER && action->kind != DR_ACTION_ARRAY &&
+	    action->kind != DR_ACTION_KERNEL)
+		return -EOPNOTSUPP;
+	if (action->kind == DR_ACTION_TABLE && action->table->domain != domain)
+		return -EINVAL;
+	return action->domain && action->domain != domain ? -EINVAL : 0;
 }
 
 int dr_root_rule_create(struct mlx5dv_dr_rule *rule, struct mlx5dv_flow_match_parameters *value)
@@ -92,11 +106,11 @@ int dr_root_rule_create(struct mlx5dv_dr_rule *rule, struct mlx5dv_flow_match_pa
 	if (!attrs)
 		return -ENOMEM;
 	for (size_t i = 0; i < rule->action_count; i++) {
-		const struct mlx5dv_dr_action *action = rule->actions[i];
+		int r = action_check(domain, rule->actions[i]);
 
-		if (action->kind == DR_ACTION_TABLE && action->table->domain != domain)
-			return -EINVAL;
-		attrs[i] = translate(action);
+		if (r < 0)
+			return r;
+		attrs[i] = translate(rule->actions[i]);
 	}
 	rule->kernel = __mlx5dv_create_flow(rule->matcher->kernel, value, rule->action_count, attrs,
 					    sizeof(*attrs));

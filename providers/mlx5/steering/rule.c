@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Rules: the value that the fields of a matcher have, and the actions on such packets. */
-#include "providers/mlx5/steering/steering.h"
+#include "providers/mlx5/steering/apply.h"
 
 static struct mlx5dv_dr_rule *rule_new(struct mlx5dv_dr_matcher *matcher, size_t count,
 				       struct mlx5dv_dr_action *actions[])
@@ -45,23 +45,90 @@ static int value_read(const struct mlx5dv_dr_matcher *matcher,
 	return r ? r : dr_value_check(&matcher->mask, ret);
 }
 
-/* Make the entries of a rule, without addresses. */
-static int images_make(const struct mlx5dv_dr_matcher *matcher, struct dr_match *value,
-		       uint8_t images[][DR_IMAGE_SIZE])
+/* Add the function that packets of a vport come from. Packets from the wire have a bit of their
+ * own.
+ */
+static int source_tag(const struct dr_side *side, const struct dr_builder *b,
+		      const struct dr_match *value, uint8_t *tag)
 {
-	for (unsigned int i = 0; i < matcher->levels; i++) {
-		const struct dr_builder *b = &matcher->builders[i];
-		uint8_t tag[DR_KEY_SIZE];
-		int r = dr_builder_tag(b, value, tag);
+	uint16_t number = value->words[DR_SOURCE_PORT] & DR_LOW;
+	const struct dr_vport *vport;
+	int r = dr_vport_find(side->domain, number, &vport);
 
+	if (r < 0)
+		return r;
+	dr_key_or(tag, 0, vport->function);
+	if (side->half == DR_RECEIVE && number != DR_VPORT_WIRE)
+		dr_key_or(tag, b->source_key, 1u << b->source_shift);
+	return 0;
+}
+
+/* Make the entries of a rule, without addresses. */
+static int images_make(const struct dr_side *side, const struct dr_match *value,
+		       struct dr_images *images)
+{
+	const struct dr_format *format = side->domain->format;
+
+	images->domain = side->domain;
+	images->levels = images->count = side->levels;
+	for (unsigned int i = 0; i < side->levels; i++) {
+		const struct dr_builder *b = &side->builders[i];
+		uint8_t *image = images->image[i];
+		int r;
+
+		format->init(image, b->lookup, side->domain->caps.function, side->half);
+		r = dr_builder_tag(b, value, dr_image_tag(image));
+		if (!r && b->is_source)
+			r = source_tag(side, b, value, dr_image_tag(image));
 		if (r < 0)
 			return r;
-		dr_entry_init(images[i], b->lookup, matcher->table->domain->caps.function);
-		dr_entry_set_tag(images[i], tag);
-		if (i + 1 < matcher->levels)
-			dr_entry_set_next(images[i], b[1].lookup, b[1].byte_mask);
+		if (i + 1 < side->levels)
+			format->set_next(image, b[1].lookup, b[1].byte_mask);
 	}
 	return 0;
+}
+
+/* Return whether packets of a value can be in this half of the switch: those of the wire are
+ * received, and those of functions are sent. */
+static bool is_possible(const struct dr_side *side, const struct dr_match *value)
+{
+	const struct dr_match *mask = &side->matcher->mask;
+	bool receives = side->half == DR_RECEIVE;
+	const struct dr_vport *wire;
+
+	if (!dr_is_switch(side->domain))
+		return true;
+	if (dr_match_has(mask, DR_SOURCE_PORT, DR_LOW))
+		return receives == ((value->words[DR_SOURCE_PORT] & DR_LOW) == DR_VPORT_WIRE);
+	wire = dr_vport_wire(side->domain);
+	if (dr_match_has(mask, DR_REG_C0, wire->reg_mask))
+		return receives == ((value->words[DR_REG_C0] & wire->reg_mask) == wire->reg_value);
+	return true;
+}
+
+static int side_add(struct mlx5dv_dr_rule *rule, struct dr_side *side, const struct dr_match *value,
+		    const char *function)
+{
+	struct dr_images images;
+	int r;
+
+	if (!side->levels || !is_possible(side, value))
+		return 0;
+	r = images_make(side, value, &images);
+	if (r < 0)
+		return dr_refuse(side->domain->context, function,
+				 "the value has a field that does not exist", r);
+	r = dr_actions_apply(rule, side->half, &images);
+	if (r < 0)
+		return dr_refuse(side->domain->context, function, "the actions do not go together",
+				 r);
+	return dr_path_add(side, &rule->paths[side->half], &images);
+}
+
+static void paths_remove(struct mlx5dv_dr_rule *rule)
+{
+	for (int half = 0; half < DR_HALVES; half++)
+		dr_path_remove(&rule->matcher->sides[half], &rule->paths[half]);
 }
 
 static int software_create(struct mlx5dv_dr_rule *rule, const char *function,
@@ -69,21 +136,20 @@ static int software_create(struct mlx5dv_dr_rule *rule, const char *function,
 {
 	struct mlx5dv_dr_matcher *matcher = rule->matcher;
 	struct mlx5dv_dr_domain *domain = matcher->table->domain;
-	uint8_t images[DR_BUILDERS_MAX][DR_IMAGE_SIZE];
 	struct dr_match value;
 	int r = value_read(matcher, from, &value);
 
-	if (!r)
-		r = images_make(matcher, &value, images);
 	if (r < 0)
 		return dr_refuse(domain->context, function,
 				 "the value has a wrong size, or bits that the mask has not", r);
-	r = dr_actions_apply(rule, images[matcher->levels - 1]);
+	dr_lock(domain);
+	for (int half = 0; !r && half < DR_HALVES; half++)
+		r = side_add(rule, &matcher->sides[half], &value, function);
 	if (r < 0)
-		return dr_refuse(domain->context, function, "the actions do not go together", r);
-	pthread_mutex_lock(&domain->lock);
-	r = dr_path_add(rule, images);
-	pthread_mutex_unlock(&domain->lock);
+		paths_remove(rule);
+	else
+		LIST_INSERT_HEAD(&matcher->rules, rule, link);
+	dr_unlock(domain);
 	return r;
 }
 
@@ -91,9 +157,10 @@ static void software_destroy(struct mlx5dv_dr_rule *rule)
 {
 	struct mlx5dv_dr_domain *domain = rule->matcher->table->domain;
 
-	pthread_mutex_lock(&domain->lock);
-	dr_path_remove(rule);
-	pthread_mutex_unlock(&domain->lock);
+	dr_lock(domain);
+	LIST_REMOVE(rule, link);
+	paths_remove(rule);
+	dr_unlock(domain);
 }
 
 MLX5DV_EXPORT struct mlx5dv_dr_rule *

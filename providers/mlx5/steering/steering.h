@@ -5,7 +5,8 @@
  * The kernel owns the tables of level 0, the root tables. A rule of a root table is a rule of the
  * kernel: root.c. This library owns the tables of other levels, if the adapter allows it. It
  * writes their entries into memory of the adapter (icm.c), by RDMA writes of an internal queue pair
- * that is connected to itself (ring.c). Formats of entries are in entry.c.
+ * that is connected to itself (ring.c). Formats of entries are in format.h, and actions in
+ * action.h.
  *
  *     domain -> tables -> matchers, in order of priority -> hash tables of entries, one level of
  *     them for each builder of the matcher -> rules, each a path through one entry of each level
@@ -13,6 +14,9 @@
  * An entry compares a key, which the adapter makes of the packet's fields by the lookup type of the
  * entry. On a hit the packet goes to the next level, or to the destination of the rule. On a miss
  * it goes to the next entry of the same slot, or to the anchor behind the matcher.
+ *
+ * A domain of the switch has two halves: packets from the wire are received, and packets of
+ * functions are sent. Each half has hash tables, anchors and entries of its own.
  *
  * Only files of this folder include this header. Programs use infiniband/mlx5/dr.h.
  *
@@ -37,25 +41,59 @@
 #include <sys/queue.h>
 
 #include "providers/mlx5/direct/direct.h"
+#include "providers/mlx5/steering/layout.h"
 
 enum {
-	DR_MATCH_WORDS = 112,	/* of a mask or a value */
 	DR_CRITERIA_END = 0x80, /* the first value that is no combination of match criteria */
-	DR_ENTRY_SIZE = 64,	/* bytes in the adapter */
-	DR_IMAGE_SIZE = 48,	/* bytes of an entry without its mask */
-	DR_CONTROL_SIZE = 32,	/* bytes of an entry before mask and tag */
-	DR_KEY_SIZE = 16,	/* bytes of a mask and of a tag */
 	DR_BUILDERS_MAX = 20,	/* levels of a matcher */
+	DR_ACTION_ENTRIES = 8,	/* entries of a rule that have only actions */
+	DR_IMAGES_MAX = DR_BUILDERS_MAX + DR_ACTION_ENTRIES,
 };
 
 /* ---- caps.c */
 
+/* Bits of the protocols that the adapter parses. */
+enum dr_parser {
+	DR_PARSER_GENEVE = 3,
+	DR_PARSER_MPLS_GRE = 4,
+	DR_PARSER_MPLS_UDP = 5,
+	DR_PARSER_VXLAN_GPE = 7,
+	DR_PARSER_ICMP = 8,
+	DR_PARSER_ICMPV6 = 9,
+	DR_PARSER_GENEVE_OPTION = 10,
+	DR_PARSER_GTPU = 11,
+	DR_PARSER_GTPU_DW_2 = 16,
+	DR_PARSER_GTPU_EXTENSION = 17,
+	DR_PARSER_GTPU_DW_0 = 18,
+	DR_PARSER_GTPU_TEID = 19,
+};
+
+/* Numbers of parsers. Each is valid if the protocol has its bit. */
+struct dr_parsers {
+	uint8_t icmp[2][2]; /* ICMP, ICMPv6: type and code, then data */
+	uint8_t geneve_option, mpls_gre, mpls_udp;
+	uint8_t gtpu_dw_0, gtpu_teid, gtpu_dw_2, gtpu_extension;
+};
+
 struct dr_caps {
-	uint8_t format;	     /* of entries */
-	uint16_t function;   /* number of the adapter's function; entries name it */
+	uint8_t format;	   /* of entries */
+	uint16_t function; /* number of the adapter's function; entries name it */
+	bool is_switch_manager;
 	uint8_t levels;	     /* of tables of the kernel */
-	uint8_t log_icm;     /* bytes of the memory for entries, log2 */
-	uint64_t drop, miss; /* addresses for packets of the domain */
+	uint16_t encap_most; /* bytes of a header that the adapter adds */
+	/* Bytes of the adapter's memory for entries and for changes of headers, log2. */
+	uint8_t log_icm, log_changes;
+	uint64_t changes_at,
+		patterns_at; /* addresses where numbers of changes and patterns begin */
+	uint64_t drop[DR_HALVES], miss[DR_HALVES]; /* addresses for packets of the domain */
+	uint64_t uplink[DR_HALVES];		   /* of the switch */
+	uint32_t protocols;			   /* bits of enum dr_parser */
+	struct dr_parsers parsers;
+	uint64_t definers; /* bits of the formats that wide entries can have */
+	bool has_parser_change, has_option_exists, has_tunnel_header, has_checksum;
+	bool has_priority_tag; /* the switch needs a VLAN tag in each packet */
+	bool has_arguments;
+	uint8_t log_argument_step, log_argument_most;
 };
 
 /* Read what steering needs to know. Return 0, -EOPNOTSUPP if the domain can only have root tables,
@@ -68,9 +106,12 @@ struct dr_ring;
 int dr_ring_open(struct ibv_context *ctx, struct ibv_pd *pd, struct dr_ring **ret);
 /* Accept NULL. */
 void dr_ring_close(struct dr_ring *ring);
+uint32_t dr_ring_number(const struct dr_ring *ring);
 /* Post a write of @length bytes. Writes of a ring are executed in order. */
 int dr_ring_write(struct dr_ring *ring, uint64_t address, uint32_t rkey, const void *from,
 		  size_t length);
+/* Post a write of an object of arguments, and of those behind it, 64 bytes each. */
+int dr_ring_write_argument(struct dr_ring *ring, uint32_t object, const void *from, size_t length);
 /* Wait until all earlier writes have been executed. */
 int dr_ring_drain(struct dr_ring *ring);
 
@@ -84,29 +125,39 @@ struct dr_chunk {
 	uint8_t order;
 };
 
-/* Memory of a domain. */
-struct dr_icm {
-	struct ibv_context *context;
-	struct ibv_pd *pd;
-	uint8_t order_max; /* of a chunk */
-	LIST_HEAD(, dr_area) areas;
-	struct dr_free *freed; /* chunks that the adapter may still read */
-	size_t freed_bytes;
+enum dr_pool_kind {
+	DR_POOL_ENTRIES,
+	DR_POOL_CHANGES,  /* of headers */
+	DR_POOL_PATTERNS, /* changes of headers without their data */
+	DR_POOLS,
 };
 
-int dr_chunk_alloc(struct mlx5dv_dr_domain *domain, unsigned int order, struct dr_chunk *ret);
+/* Memory of a domain for one purpose. */
+struct dr_pool {
+	struct mlx5dv_dr_domain *domain;
+	uint8_t type;	   /* of the kernel: MLX5DV_DM_TYPE_* */
+	uint8_t order_max; /* of a chunk */
+	uint16_t size;	   /* bytes of an entry */
+	bool aligned;	   /* areas are aligned to their size */
+	LIST_HEAD(, dr_area) areas;
+	struct dr_free *freed; /* chunks that the adapter may still read */
+	size_t freed_bytes, freed_most;
+};
+
+void dr_pools_open(struct mlx5dv_dr_domain *domain);
+void dr_pools_close(struct mlx5dv_dr_domain *domain);
+int dr_chunk_alloc(struct dr_pool *pool, unsigned int order, struct dr_chunk *ret);
 /* Return the chunk. The adapter may still read it: it is used again only after a synchronization.
  */
-void dr_chunk_free(struct mlx5dv_dr_domain *domain, const struct dr_chunk *chunk);
+void dr_chunk_free(const struct dr_chunk *chunk);
 /* Wait until the adapter reads no freed chunk, and make them available. Also release areas without
  * chunks if the program wants this. */
-int dr_icm_reclaim(struct mlx5dv_dr_domain *domain);
-void dr_icm_close(struct dr_icm *icm);
+int dr_pools_reclaim(struct mlx5dv_dr_domain *domain);
+unsigned int dr_pool_areas(const struct dr_pool *pool);
 /* Return the adapter's address of an entry of the chunk. */
 uint64_t dr_chunk_address(const struct dr_chunk *chunk, uint32_t index);
-/* Write entries of the chunk, from @index on and from byte @offset of the first one on. */
-int dr_chunk_write(struct mlx5dv_dr_domain *domain, const struct dr_chunk *chunk, uint32_t index,
-		   const void *from, size_t length);
+/* Write entries of the chunk, from @index on. */
+int dr_chunk_write(const struct dr_chunk *chunk, uint32_t index, const void *from, size_t length);
 
 /* ---- domain.c */
 
@@ -116,12 +167,39 @@ struct mlx5dv_dr_domain {
 	atomic_uint users;
 	bool has_software; /* false: only root tables, and the rest is unused */
 	struct dr_caps caps;
+	const struct dr_format *format;
 	pthread_mutex_t lock; /* protects the rest, and what belongs to tables above level 0 */
 	struct ibv_pd *pd;
+	uint32_t pdn;
 	struct dr_ring *ring;
-	struct dr_icm icm;
+	struct dr_pool pools[DR_POOLS];
+	struct dr_patterns *patterns; /* NULL: changes of headers are lists */
+	struct dr_vports *vports;     /* of the switch, and of the source of packets */
+	TAILQ_HEAD(, mlx5dv_dr_table) tables;
 	bool reclaims, refuses_duplicates;
 };
+
+/* Return whether the domain has packets of this half. */
+static inline bool dr_has_half(const struct mlx5dv_dr_domain *domain, enum dr_half half)
+{
+	return domain->type !=
+	       (half == DR_RECEIVE ? MLX5DV_DR_DOMAIN_TYPE_NIC_TX : MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
+}
+
+static inline bool dr_is_switch(const struct mlx5dv_dr_domain *domain)
+{
+	return domain->type == MLX5DV_DR_DOMAIN_TYPE_FDB;
+}
+
+static inline void dr_lock(struct mlx5dv_dr_domain *domain)
+{
+	pthread_mutex_lock(&domain->lock);
+}
+
+static inline void dr_unlock(struct mlx5dv_dr_domain *domain)
+{
+	pthread_mutex_unlock(&domain->lock);
+}
 
 /* Log why a function fails. Return @r, a negative errno. */
 int dr_refuse(struct ibv_context *ctx, const char *function, const char *why, int r);
@@ -144,77 +222,63 @@ static inline bool dr_is_used(atomic_uint *users)
 	return atomic_load_explicit(users, memory_order_acquire);
 }
 
-/* ---- builder.c: fields of a packet in the layout of a lookup type */
+/* ---- vport.c: functions of the adapter, which the switch connects */
 
-struct dr_layout;
-struct dr_builder {
-	const struct dr_layout *layout;
-	uint16_t lookup;
-	uint16_t byte_mask; /* bytes of the key that the hash is computed of, the first in bit 15 */
-	uint8_t mask[DR_KEY_SIZE];
+enum {
+	DR_VPORT_WIRE = 0xffff,
 };
 
-/* Words of a mask or a value in the order of the processor. */
-struct dr_match {
-	uint32_t words[DR_MATCH_WORDS];
+struct dr_vport {
+	uint16_t number;
+	uint16_t function; /* that packets of it come from */
+	uint16_t owner;	   /* function that owns its switch */
+	uint64_t icm[DR_HALVES];
+	uint32_t reg_value, reg_mask; /* of register C0, in packets of it */
+	struct dr_vport *next;
 };
+
+/* Read the addresses of a vport of the switch. */
+int dr_vport_query(struct ibv_context *ctx, uint16_t number, bool other, uint64_t ret[DR_HALVES]);
+int dr_vports_open(struct mlx5dv_dr_domain *domain);
+void dr_vports_close(struct mlx5dv_dr_domain *domain);
+/* Find a vport, and ask the firmware if it is a new one. */
+int dr_vport_find(struct mlx5dv_dr_domain *domain, uint16_t number, const struct dr_vport **ret);
+int dr_vport_of_port(struct mlx5dv_dr_domain *domain, uint32_t port, const struct dr_vport **ret);
+/* Return the vport of the uplink, or NULL. */
+const struct dr_vport *dr_vport_wire(const struct mlx5dv_dr_domain *domain);
+/* Walk the vports of the domain. NULL: the first */
+const struct dr_vport *dr_vport_next(const struct mlx5dv_dr_domain *domain,
+				     const struct dr_vport *vport);
+
+/* ---- builder.c, layout.c: fields of a packet in the layout of a lookup type */
+
+struct dr_side;
 
 /* Read match parameters. Parts that @criteria does not name are 0. */
 int dr_match_read(const struct mlx5dv_flow_match_parameters *from, uint8_t criteria,
 		  struct dr_match *ret);
+int dr_mask_check(const struct dr_match *mask);
 /* Choose the builders for a mask. -EINVAL: no builder is needed. -EOPNOTSUPP: a field has none. */
-int dr_builders_make(const struct dr_match *mask, uint8_t criteria,
+int dr_builders_make(const struct mlx5dv_dr_domain *domain, enum dr_half half,
+		     const struct dr_match *mask, uint8_t criteria,
 		     struct dr_builder builders[DR_BUILDERS_MAX], unsigned int *ret_count);
 /* Check a value against the mask of its matcher. */
 int dr_value_check(const struct dr_match *mask, const struct dr_match *value);
-/* Move the fields of the layout from @value to @tag. -EINVAL: a value does not exist. */
-int dr_builder_tag(const struct dr_builder *builder, struct dr_match *value,
-		   uint8_t tag[DR_KEY_SIZE]);
-
-/* ---- entry.c: formats 1 to 3 */
-
-enum {
-	DR_LOOKUP_NONE = 0x0f, /* lookup type of entries that compare nothing */
-};
-
-/* Entries name it, as the address of an entry. */
-struct dr_target {
-	uint64_t address;
-	uint32_t entries; /* of the hash table there; 1: a destination, too */
-	uint16_t lookup, byte_mask;
-};
-
-void dr_entry_init(uint8_t *image, uint16_t lookup, uint16_t function);
-void dr_entry_set_hit(uint8_t *image, uint64_t address, uint32_t entries);
-void dr_entry_set_hit_function(uint8_t *image, uint16_t function);
-/* Set the next lookup, which the hit address belongs to. */
-void dr_entry_set_next(uint8_t *image, uint16_t lookup, uint16_t byte_mask);
-void dr_entry_set_miss(uint8_t *image, uint64_t address);
-uint64_t dr_entry_miss(const uint8_t *image);
-void dr_entry_set_tag(uint8_t *image, const uint8_t tag[DR_KEY_SIZE]);
-const uint8_t *dr_entry_tag(const uint8_t *image);
-void dr_entry_set_counter(uint8_t *image, uint32_t counter);
-void dr_entry_set_flow_tag(uint8_t *image, uint32_t tag);
-/* Let every packet miss, or hit. */
-void dr_entry_always_miss(uint8_t *image, uint64_t address);
-void dr_entry_always_hit(uint8_t *image, const struct dr_target *to);
-/* Write the entry as the adapter reads it. @mask: NULL: 0 */
-void dr_entry_wire(const uint8_t *image, const uint8_t *mask, uint8_t wire[DR_ENTRY_SIZE]);
-/* Return the slot of a tag in a hash table of 2^order entries. */
-uint32_t dr_entry_slot(const uint8_t *image, uint16_t byte_mask, unsigned int order);
+/* Add the fields of a value to @tag. -EINVAL: a value does not exist. */
+int dr_builder_tag(const struct dr_builder *builder, const struct dr_match *value, uint8_t *tag);
 
 /* ---- hash.c: hash tables of entries */
 
 struct dr_hash;
 struct dr_entry {
-	uint8_t image[DR_IMAGE_SIZE]; /* control part and tag */
-	uint8_t level;		      /* of its matcher, from 0 on */
-	uint32_t users;		      /* rules whose path has it; 0: the slot is free */
-	struct dr_hash *home;	      /* has its memory */
-	struct dr_hash *table;	      /* has its slot: home, unless it collided */
-	struct dr_hash *next;	      /* NULL: it is the last of its rule, or an anchor */
-	struct dr_entry *follower;    /* the next entry of the slot */
-	struct mlx5dv_dr_rule *rule;  /* whose last entry it is, or NULL */
+	uint8_t image[DR_IMAGE_SIZE];
+	uint8_t level;		   /* of its matcher, from 0 on */
+	uint32_t users;		   /* rules whose path has it; 0: the slot is free */
+	struct dr_hash *home;	   /* has its memory */
+	struct dr_hash *table;	   /* has its slot: home, unless it collided */
+	struct dr_hash *next;	   /* NULL: it is the last of its rule, or an anchor */
+	struct dr_entry *follower; /* the next entry of the slot */
+	struct dr_path *path;	   /* whose last entry it is, or NULL */
 };
 
 struct dr_hash {
@@ -231,28 +295,47 @@ struct dr_hash {
 int dr_hash_new(struct mlx5dv_dr_domain *domain, unsigned int order, uint16_t lookup,
 		uint16_t byte_mask, struct dr_hash **ret);
 /* Accept NULL. */
-void dr_hash_free(struct mlx5dv_dr_domain *domain, struct dr_hash *hash);
+void dr_hash_free(struct dr_hash *hash);
 struct dr_target dr_hash_target(const struct dr_hash *hash);
+uint64_t dr_hash_address(const struct dr_hash *hash);
 uint64_t dr_entry_address(const struct dr_entry *entry);
 /* Write all entries; entries that are not in use miss. */
-int dr_hash_write(struct mlx5dv_dr_matcher *matcher, struct dr_hash *hash);
+int dr_hash_write(struct dr_side *side, struct dr_hash *hash);
 /* Write one entry, or its control part. */
-int dr_entry_write(struct mlx5dv_dr_matcher *matcher, const struct dr_entry *entry, bool whole);
+int dr_entry_write(struct dr_side *side, const struct dr_entry *entry, bool whole);
 /* Write a slot that is not in use: every packet misses it. */
-int dr_slot_clear(struct mlx5dv_dr_matcher *matcher, const struct dr_entry *slot);
+int dr_slot_clear(struct dr_side *side, const struct dr_entry *slot);
 /* Write the only entry of a table, which every packet misses (@to NULL) or hits. */
-int dr_anchor_write(struct mlx5dv_dr_domain *domain, struct dr_hash *hash, uint64_t miss,
-		    const struct dr_target *to);
+int dr_anchor_write(struct mlx5dv_dr_domain *domain, enum dr_half half, struct dr_hash *hash,
+		    uint64_t miss, const struct dr_target *to);
 
 /* ---- table.c, matcher.c, rule.c, path.c */
+
+/* Return the firmware's number for the type of a domain's tables. */
+static inline uint32_t dr_table_type(const struct mlx5dv_dr_domain *domain)
+{
+	return dr_is_switch(domain) ? 4 : (uint32_t)domain->type;
+}
 
 struct mlx5dv_dr_table {
 	struct mlx5dv_dr_domain *domain;
 	uint32_t level;
 	atomic_uint users;
-	struct dr_hash *anchor;		/* entry of packets; NULL: a root table */
-	struct mlx5dv_devx_obj *object; /* the firmware's; NULL: a root table */
+	struct dr_hash *anchors[DR_HALVES]; /* entries of packets; NULL: a root table */
+	struct mlx5dv_devx_obj *object;	    /* the firmware's; NULL: a root table */
 	TAILQ_HEAD(dr_matchers, mlx5dv_dr_matcher) matchers; /* in order of priority */
+	TAILQ_ENTRY(mlx5dv_dr_table) link;
+};
+
+/* The part of a matcher for one half of the domain. */
+struct dr_side {
+	struct mlx5dv_dr_matcher *matcher;
+	struct mlx5dv_dr_domain *domain;
+	enum dr_half half;
+	unsigned int levels; /* 0: the domain has no such half */
+	struct dr_builder *builders;
+	struct dr_hash *start; /* of the first level */
+	struct dr_hash *end;   /* anchor of packets that match no rule */
 };
 
 struct mlx5dv_dr_matcher {
@@ -261,70 +344,41 @@ struct mlx5dv_dr_matcher {
 	struct mlx5dv_flow_matcher *kernel; /* of a root table; the rest is then unused */
 	uint16_t priority;
 	uint8_t criteria;
+	bool fixed_size;
 	struct dr_match mask;
 	TAILQ_ENTRY(mlx5dv_dr_matcher) link;
-	unsigned int levels;
-	struct dr_builder builders[DR_BUILDERS_MAX];
-	struct dr_hash *start; /* of the first level */
-	struct dr_hash *end;   /* anchor of packets that match no rule */
+	LIST_HEAD(, mlx5dv_dr_rule) rules;
+	struct dr_side sides[DR_HALVES];
 };
 
-/* Return the address of packets that match no rule of the matcher. */
-uint64_t dr_matcher_miss(const struct mlx5dv_dr_matcher *matcher);
+/* The entries of a rule in one half. */
+struct dr_path {
+	struct dr_entry *last; /* NULL: the half has none */
+};
 
 struct mlx5dv_dr_rule {
 	struct mlx5dv_dr_matcher *matcher;
 	struct ibv_flow *kernel; /* of a root table */
-	struct dr_entry *last;	 /* of its path; NULL: a root table */
+	struct dr_path paths[DR_HALVES];
+	LIST_ENTRY(mlx5dv_dr_rule) link;
 	size_t action_count;
 	struct mlx5dv_dr_action *actions[];
 };
 
-/* Add the path of a rule. @images: an entry of each level. */
-int dr_path_add(struct mlx5dv_dr_rule *rule, uint8_t images[][DR_IMAGE_SIZE]);
-void dr_path_remove(struct mlx5dv_dr_rule *rule);
-
-/* ---- action.c, apply.c */
-
-enum dr_action_kind {
-	DR_ACTION_DROP,
-	DR_ACTION_MISS,
-	DR_ACTION_TAG,
-	DR_ACTION_QP,
-	DR_ACTION_TIR,
-	DR_ACTION_TABLE,
-	DR_ACTION_COUNTER,
-	DR_ACTION_REFORMAT,
-	DR_ACTION_MODIFY,
-	DR_ACTION_KINDS,
+/* Entries of a rule before they have addresses: one of each level, and those with only actions. */
+struct dr_images {
+	const struct mlx5dv_dr_domain *domain;
+	unsigned int levels, count;
+	uint8_t image[DR_IMAGES_MAX][DR_IMAGE_SIZE];
 };
 
-struct mlx5dv_dr_action {
-	enum dr_action_kind kind;
-	atomic_uint users;
-	struct mlx5dv_dr_domain *domain; /* NULL: the action was created without one */
-	union {
-		uint32_t tag;
-		struct ibv_qp *qp;
-		struct mlx5dv_devx_obj *tir;
-		struct mlx5dv_dr_table *table;
-		struct {
-			struct mlx5dv_devx_obj *object;
-			uint32_t offset;
-		} counter;
-		struct ibv_flow_action *kernel; /* DR_ACTION_REFORMAT and DR_ACTION_MODIFY */
-	};
-};
-
-/* Write the actions of a rule into its last entry. */
-int dr_actions_apply(const struct mlx5dv_dr_rule *rule, uint8_t *image);
-
-/* ---- root.c: objects of root tables. Return 0 or a negative errno. */
-enum mlx5dv_flow_table_type dr_root_type(const struct mlx5dv_dr_domain *domain);
-int dr_root_matcher_create(struct mlx5dv_dr_matcher *matcher, uint16_t priority, uint8_t criteria,
-			   struct mlx5dv_flow_match_parameters *mask);
-int dr_root_matcher_destroy(struct mlx5dv_dr_matcher *matcher);
-int dr_root_rule_create(struct mlx5dv_dr_rule *rule, struct mlx5dv_flow_match_parameters *value);
-int dr_root_rule_destroy(struct mlx5dv_dr_rule *rule);
+/* Add the path of a rule. */
+int dr_path_add(struct dr_side *side, struct dr_path *path, struct dr_images *images);
+/* Accept a path without entries. */
+void dr_path_remove(struct dr_side *side, struct dr_path *path);
+/* Return the entry before this one in its path, or NULL. */
+struct dr_entry *dr_entry_above(const struct dr_entry *entry);
+/* Move the first table of a matcher to one of 2^order entries. */
+int dr_path_resize(struct dr_side *side, unsigned int order);
 
 #endif

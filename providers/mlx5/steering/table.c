@@ -8,7 +8,8 @@ enum {
 	SOFTWARE_OWNER = 1 << 29,
 	LEVEL_SHIFT = 16,
 	TYPE_SHIFT = 24,
-	ROOT_ADDRESS = 0x38,
+	ROOT_0 = 0x38, /* addresses of the anchors */
+	ROOT_1 = 0x30, /* of the switch: of sent packets */
 };
 
 /* Create the table of the firmware, to which rules of root tables can send packets. */
@@ -18,44 +19,59 @@ static int object_make(struct mlx5dv_dr_table *table)
 	uint32_t in[TABLE_IN / 4] = {}, out[FW_HEAD / 4] = {};
 
 	fw_set(in, 0, MLX5_FW_CREATE_FLOW_TABLE << 16);
-	fw_set(in, 0x10, (uint32_t)domain->type << TYPE_SHIFT);
+	fw_set(in, 0x10, dr_table_type(domain) << TYPE_SHIFT);
 	fw_set(in, 0x18, SOFTWARE_OWNER | (uint32_t)(domain->caps.levels - 1) << LEVEL_SHIFT);
-	fw_set_64(in, ROOT_ADDRESS, dr_chunk_address(&table->anchor->chunk, 0));
+	if (dr_has_half(domain, DR_RECEIVE))
+		fw_set_64(in, ROOT_0, dr_hash_address(table->anchors[DR_RECEIVE]));
+	if (dr_has_half(domain, DR_SEND))
+		fw_set_64(in, dr_is_switch(domain) ? ROOT_1 : ROOT_0,
+			  dr_hash_address(table->anchors[DR_SEND]));
 	table->object = mlx5_fw_create(domain->context, "CREATE_FLOW_TABLE", in, sizeof(in), out,
 				       sizeof(out));
 	return table->object ? 0 : -errno;
 }
 
-/* Let packets of the table miss. The firmware must see the anchor when it learns its address. */
-static int software_make(struct mlx5dv_dr_table *table)
+static void anchors_free(struct mlx5dv_dr_table *table)
+{
+	for (int half = 0; half < DR_HALVES; half++)
+		dr_hash_free(table->anchors[half]);
+}
+
+/* Let packets of the table miss. */
+static int anchors_make(struct mlx5dv_dr_table *table)
 {
 	struct mlx5dv_dr_domain *domain = table->domain;
-	int r = dr_hash_new(domain, 0, DR_LOOKUP_NONE, 0, &table->anchor);
+	int r = 0;
 
-	if (r < 0)
-		return r;
-	r = dr_anchor_write(domain, table->anchor, domain->caps.miss, NULL);
+	for (int half = 0; !r && half < DR_HALVES; half++) {
+		if (!dr_has_half(domain, half))
+			continue;
+		r = dr_hash_new(domain, 0, DR_LOOKUP_NONE, 0, &table->anchors[half]);
+		if (!r)
+			r = dr_anchor_write(domain, half, table->anchors[half],
+					    domain->caps.miss[half], NULL);
+	}
+	return r;
+}
+
+/* The firmware must see the anchors when it learns their addresses. */
+static int software_make(struct mlx5dv_dr_table *table)
+{
+	int r = anchors_make(table);
+
 	if (!r)
-		r = dr_ring_drain(domain->ring);
+		r = dr_ring_drain(table->domain->ring);
 	if (!r)
 		r = object_make(table);
 	if (r < 0)
-		dr_hash_free(domain, table->anchor);
+		anchors_free(table);
 	return r;
 }
 
 static int table_make(struct mlx5dv_dr_table *table)
 {
-	struct mlx5dv_dr_domain *domain = table->domain;
-	int r;
-
 	TAILQ_INIT(&table->matchers);
-	if (!table->level)
-		return 0;
-	pthread_mutex_lock(&domain->lock);
-	r = software_make(table);
-	pthread_mutex_unlock(&domain->lock);
-	return r;
+	return table->level ? software_make(table) : 0;
 }
 
 MLX5DV_EXPORT struct mlx5dv_dr_table *mlx5dv_dr_table_create(struct mlx5dv_dr_domain *domain,
@@ -72,7 +88,11 @@ MLX5DV_EXPORT struct mlx5dv_dr_table *mlx5dv_dr_table_create(struct mlx5dv_dr_do
 		return mlx5dv_fail(-ENOMEM);
 	table->domain = domain;
 	table->level = level;
+	dr_lock(domain);
 	r = table_make(table);
+	if (!r)
+		TAILQ_INSERT_TAIL(&domain->tables, table, link);
+	dr_unlock(domain);
 	if (r < 0) {
 		dr_refuse(domain->context, __func__, strerror(-r), r);
 		free(table);
@@ -92,11 +112,10 @@ MLX5DV_EXPORT int mlx5dv_dr_table_destroy(struct mlx5dv_dr_table *table)
 	r = table->object ? mlx5_fw_destroy(table->object) : 0;
 	if (r < 0)
 		return mlx5dv_errno(r);
-	if (table->anchor) {
-		pthread_mutex_lock(&domain->lock);
-		dr_hash_free(domain, table->anchor);
-		pthread_mutex_unlock(&domain->lock);
-	}
+	dr_lock(domain);
+	TAILQ_REMOVE(&domain->tables, table, link);
+	anchors_free(table);
+	dr_unlock(domain);
 	dr_leave(&domain->users);
 	free(table);
 	return 0;

@@ -27,6 +27,7 @@ struct firmware {
 /* An object that a command created, or memory that commands may use. Stored in object.device. */
 struct devx {
 	unsigned opcode; /* that made it; 0: memory */
+	uint32_t id;	 /* that the firmware gave it */
 	uint8_t *body;	 /* its command; or memory of the process */
 	size_t length;
 	struct object *of; /* the queue pair or SRQ that it is; or NULL */

@@ -443,6 +443,7 @@ int firmware_create(struct object *object, struct firmware *f)
 		abort();
 	memcpy(devx->body, f->in, f->in_len);
 	devx->length = f->in_len;
+	devx->id = get32(f->out + 8);
 	return 0;
 }
 
@@ -499,8 +500,9 @@ int firmware_query(struct object *object, struct firmware *f)
 
 		memcpy(f->out + FIRMWARE_HEAD, devx->body + FIRMWARE_HEAD, length - FIRMWARE_HEAD);
 		firmware_put(f, 8, IDS_FROM + object->ordinal * IDS_OF_ONE);
-		return 0;
 	}
+	if (devx && devx->opcode)
+		mlx5_object_query(devx, f);
 	return 0;
 }
 

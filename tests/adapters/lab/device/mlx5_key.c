@@ -1,175 +1,210 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Keys: the fields of a packet in the layout of a lookup type of format 1. */
+/* Read fields of a packet, and place them in keys. */
+#include "tests/adapters/lab/device/mlx5_key.h"
+
+#include <endian.h>
+#include <string.h>
 #include "tests/adapters/lab/device/mlx5_steering.h"
 
-enum {
-	MACS = 12,
-	VLAN_CUSTOMER = 0x8100,
-	VLAN_SERVICE = 0x88a8,
-	IPV4 = 0x0800,
-	IPV6 = 0x86dd,
-	TCP = 6,
-	UDP = 17,
-	NO_LOOKUP = 0x0f,
-};
-
-/* ---- frames */
-
-static bool ports_read(const uint8_t *at, const uint8_t *end, struct mlx5_headers *h)
-{
-	if (h->ip_protocol != TCP && h->ip_protocol != UDP)
-		return true;
-	if (end - at < (h->ip_protocol == TCP ? 20 : 8))
-		return false;
-	h->l4 = h->ip_protocol == TCP ? 1 : 2;
-	h->sport = get16(at);
-	h->dport = get16(at + 2);
-	if (h->ip_protocol == TCP)
-		h->tcp_flags = get16(at + 12) & 0x1ff;
-	return true;
-}
-
-static bool ipv4_read(const uint8_t *at, const uint8_t *end, struct mlx5_headers *h)
-{
-	if (end - at < 20)
-		return false;
-	h->ip_version = 4;
-	h->ihl = at[0] & 0xf;
-	h->dscp = at[1] >> 2;
-	h->ecn = at[1] & 3;
-	h->fragment = get16(at + 6) & 0x3fff;
-	h->ttl = at[8];
-	h->ip_protocol = at[9];
-	h->src[3] = get32(at + 12);
-	h->dst[3] = get32(at + 16);
-	if (end - at < h->ihl * 4)
-		return false;
-	return h->fragment || ports_read(at + h->ihl * 4, end, h);
-}
-
-static bool ipv6_read(const uint8_t *at, const uint8_t *end, struct mlx5_headers *h)
-{
-	if (end - at < 40)
-		return false;
-	h->ip_version = 6;
-	h->dscp = get32(at) >> 22 & 0x3f;
-	h->ecn = get32(at) >> 20 & 3;
-	h->flow_label = get32(at) & 0xfffff;
-	h->ip_protocol = at[6];
-	h->ttl = at[7];
-	for (int i = 0; i < 4; i++) {
-		h->src[i] = get32(at + 8 + 4 * i);
-		h->dst[i] = get32(at + 24 + 4 * i);
-	}
-	return ports_read(at + 40, end, h);
-}
-
-bool mlx5_headers_read(const uint8_t *frame, size_t length, struct mlx5_headers *ret)
-{
-	const uint8_t *at = frame + MACS, *end = frame + length;
-
-	*ret = (struct mlx5_headers){ 0 };
-	if (length < MACS + 2)
-		return false;
-	ret->dmac = get64(frame) >> 16;
-	ret->smac = (uint64_t)get32(frame + 6) << 16 | get16(frame + 10);
-	if (get16(at) == VLAN_CUSTOMER || get16(at) == VLAN_SERVICE) {
-		if (end - at < 6)
-			return false;
-		ret->vlan_kind = get16(at) == VLAN_CUSTOMER ? 2 : 1;
-		ret->vlan = get16(at + 2);
-		at += 4;
-	}
-	ret->ethertype = get16(at);
-	at += 2;
-	if (ret->ethertype == IPV4)
-		return ipv4_read(at, end, ret);
-	return ret->ethertype != IPV6 || ipv6_read(at, end, ret);
-}
-
-/* ---- keys */
-
-static unsigned l3_of(const struct mlx5_headers *h)
+static uint32_t l3_of(const struct mlx5_headers *h)
 {
 	return h->ip_version == 4 ? 1 : h->ip_version == 6 ? 2 : 0;
 }
 
-static void store(uint8_t *key, const uint32_t words[4])
+static uint32_t mac_field(const struct mlx5_headers *h, unsigned field)
 {
-	for (int i = 0; i < 4; i++) {
+	switch (field) {
+	case DMAC_HIGH:
+		return h->dmac >> 16;
+	case DMAC_LOW:
+		return h->dmac & 0xffff;
+	case SMAC_HIGH:
+		return h->smac >> 16;
+	case SMAC_LOW:
+		return h->smac & 0xffff;
+	case SMAC_32_47:
+		return h->smac >> 32;
+	case SMAC_0_31:
+		return h->smac;
+	case ETHERTYPE:
+		return h->ethertype;
+	case VLAN_KIND:
+		return h->vlan_kind;
+	case VLAN_TAG:
+		return h->vlan;
+	case VLAN_PRIORITY:
+		return h->vlan >> 12;
+	case VLAN_ID:
+		return h->vlan & 0xfff;
+	case SECOND_KIND:
+		return h->second_kind;
+	case SECOND_TAG:
+		return h->second_vlan;
+	case SECOND_PRIORITY:
+		return h->second_vlan >> 12;
+	default:
+		return h->second_vlan & 0xfff;
+	}
+}
+
+static uint32_t ip_field(const struct mlx5_headers *h, unsigned field)
+{
+	switch (field) {
+	case FRAGMENT:
+		return h->fragment;
+	case L3_TYPE:
+		return l3_of(h);
+	case L4_TYPE:
+		return h->l4;
+	case IP_VERSION:
+		return h->ip_version;
+	case IHL:
+		return h->ihl;
+	case TTL:
+		return h->ttl;
+	case DSCP:
+		return h->dscp;
+	case ECN:
+		return h->ecn;
+	case PROTOCOL:
+		return h->ip_protocol;
+	case SPORT:
+		return h->sport;
+	case DPORT:
+		return h->dport;
+	case FLAGS:
+		return h->tcp_flags;
+	case FLAGS_8:
+		return h->tcp_flags & 0xff;
+	case LABEL:
+		return h->flow_label;
+	case SEQUENCE:
+		return h->seq;
+	case ACKNOWLEDGEMENT:
+		return h->ack;
+	case MPLS:
+		return h->mpls;
+	default:
+		return field < DST_0 ? h->src[field - SRC_0] : h->dst[field - DST_0];
+	}
+}
+
+/* The words of the tunnel that the packet has. */
+static uint32_t tunnel_word(const struct mlx5_packet *p, unsigned i)
+{
+	return p->gpe[i] | p->geneve[i] | p->gtpu[i];
+}
+
+/* The device's configuration of the parsers: mlx5_steering.c reports the same. */
+static uint32_t parser_value(const struct mlx5_packet *p, unsigned parser)
+{
+	switch (parser) {
+	case PARSER_OF_ICMP:
+		return p->icmp[0] | p->gtpu[0];
+	case PARSER_OF_ICMP_DATA:
+		return p->icmp[1] | p->gtpu[1];
+	case PARSER_OF_ICMPV6:
+		return p->icmpv6[0];
+	case PARSER_OF_ICMPV6_DATA:
+		return p->icmpv6[1];
+	case PARSER_OF_GENEVE:
+		return p->geneve_option;
+	case PARSER_OF_MPLS_GRE:
+		return p->mpls_gre;
+	case PARSER_OF_MPLS_UDP:
+		return p->mpls_udp;
+	default:
+		return p->gtpu_extension;
+	}
+}
+
+static uint32_t packet_field(const struct mlx5_packet *p, unsigned field)
+{
+	if (field >= REG_C0 && field <= REG_C7)
+		return p->reg_c[field - REG_C0];
+	if (field >= PARSER_0 && field <= PARSER_7)
+		return parser_value(p, field - PARSER_0);
+	switch (field) {
+	case VNI:
+		return p->vni;
+	case GRE:
+		return p->gre;
+	case GRE_KEY:
+		return p->gre_key;
+	case TUNNEL_0:
+	case TUNNEL_1:
+		return tunnel_word(p, field - TUNNEL_0);
+	case ICMP_TYPE:
+		return (p->icmp[0] | p->icmpv6[0]) >> 16;
+	case ICMP_DATA:
+		return p->icmp[1] | p->icmpv6[1];
+	case REG_A:
+		return p->reg_a;
+	case FUNCTION:
+		return p->function;
+	case WIRE:
+		return !p->from_wire;
+	case QUEUE:
+		return p->queue;
+	case PARSERS_OK:
+		return p->geneve_option ? 1u << PARSER_OF_GENEVE : 0;
+	case BTH_OPCODE:
+		return p->bth[0] >> 24;
+	case BTH_QP:
+		return p->bth[1] & 0xffffff;
+	default:
+		return p->bth[2] >> 31;
+	}
+}
+
+static uint32_t field_of(const struct mlx5_packet *p, unsigned field)
+{
+	const struct mlx5_headers *h = &p->headers[!!(field & INNER)];
+
+	field &= ~(unsigned)INNER;
+	if (field <= SECOND_ID)
+		return mac_field(h, field);
+	return field <= MPLS ? ip_field(h, field) : packet_field(p, field);
+}
+
+static void places_fill(const struct mlx5_packet *p, const struct key_layout *layout, uint8_t *key,
+			size_t size)
+{
+	uint32_t words[WIDE_KEY_SIZE / 4] = { 0 };
+
+	for (const struct key_place *place = layout->places; place->field; place++)
+		words[place->word] |= field_of(p, place->field) << place->low;
+	for (size_t i = 0; i < size / 4; i++) {
 		uint32_t word = htobe32(words[i]);
 
 		memcpy(key + 4 * i, &word, sizeof(word));
 	}
 }
 
-/* The addresses' layout has the destination's or the source's address. */
-static void ethernet(const struct mlx5_headers *h, uint64_t mac, uint8_t *key)
+bool mlx5_key_make(const struct mlx5_packet *p, int format, unsigned lookup, uint8_t key[KEY_SIZE])
 {
-	store(key,
-	      (uint32_t[4]){ (uint32_t)h->fragment << 28 | l3_of(h) << 20 | (uint32_t)h->l4 << 18 |
-				     (uint32_t)h->vlan_kind << 16 | h->vlan,
-			     mac >> 16, (uint32_t)(mac & 0xffff) << 16 | h->ethertype, 0 });
-}
+	const struct key_layout *layout = format ? key_layouts_1 : key_layouts_0;
 
-static void both_addresses(const struct mlx5_headers *h, uint8_t *key)
-{
-	store(key, (uint32_t[4]){ h->dmac >> 16, h->smac >> 16,
-				  (uint32_t)(h->dmac & 0xffff) << 16 | l3_of(h) << 4 | h->vlan_kind,
-				  (uint32_t)h->vlan << 16 | (h->smac & 0xffff) });
-}
-
-static void five_tuple(const struct mlx5_headers *h, uint8_t *key)
-{
-	store(key, (uint32_t[4]){ h->src[3], h->dst[3], (uint32_t)h->sport << 16 | h->dport,
-				  (uint32_t)h->fragment << 25 | (uint32_t)h->tcp_flags << 16 |
-					  (uint32_t)h->dscp << 10 | (uint32_t)h->ecn << 8 |
-					  h->ip_protocol });
-}
-
-static void ipv6_ports(const struct mlx5_headers *h, uint8_t *key)
-{
-	store(key, (uint32_t[4]){ (uint32_t)h->ip_version << 28 | (uint32_t)h->dscp << 18 |
-					  (uint32_t)h->ecn << 16 | (uint32_t)h->ttl << 8 |
-					  h->ip_protocol,
-				  (uint32_t)h->sport << 16 | h->dport, h->flow_label,
-				  (uint32_t)h->fragment << 25 | (uint32_t)h->tcp_flags << 16 });
-}
-
-bool mlx5_key_make(const struct mlx5_headers *h, unsigned lookup, uint8_t key[KEY_SIZE])
-{
-	switch (lookup) {
-	case 0x0003:
-		ethernet(h, h->dmac, key);
+	memset(key, 0, KEY_SIZE);
+	if (lookup == NO_LOOKUP)
 		return true;
-	case 0x0005:
-		ethernet(h, h->smac, key);
-		return true;
-	case 0x000b:
-		both_addresses(h, key);
-		return true;
-	case 0x0007:
-		five_tuple(h, key);
-		return true;
-	case 0x000d:
-		store(key, (uint32_t[4]){ 0, 0,
-					  (uint32_t)h->ip_version << 28 | (uint32_t)h->ihl << 24 |
-						  (uint32_t)h->ttl << 16,
-					  0 });
-		return true;
-	case 0x0107:
-		store(key, h->dst);
-		return true;
-	case 0x0109:
-		store(key, h->src);
-		return true;
-	case 0x0009:
-		ipv6_ports(h, key);
-		return true;
-	case NO_LOOKUP:
-		memset(key, 0, KEY_SIZE);
-		return true;
-	default:
+	while (layout->places[0].field && layout->lookup != lookup)
+		layout++;
+	if (!layout->places[0].field)
 		return false;
-	}
+	places_fill(p, layout, key, KEY_SIZE);
+	return true;
+}
+
+bool mlx5_key_make_wide(const struct mlx5_packet *p, unsigned definer_format,
+			uint8_t key[WIDE_KEY_SIZE])
+{
+	const struct key_layout *layout = key_layouts_wide;
+
+	while (layout->places[0].field && layout->lookup != definer_format)
+		layout++;
+	if (!layout->places[0].field)
+		return false;
+	places_fill(p, layout, key, WIDE_KEY_SIZE);
+	return true;
 }

@@ -132,14 +132,14 @@ __attribute__((visibility("default"))) int lab_steer_root(const void *frame, siz
 {
 	const struct root_rule *rule;
 	uint32_t words[OUTER_WORDS];
-	struct mlx5_headers headers;
+	struct mlx5_packet packet;
 	const struct devx *to;
 	int r;
 
 	*ret = (struct lab_steered){ .at = LAB_DROP_RX };
-	if (!mlx5_headers_read(frame, length, &headers))
+	if (!mlx5_packet_make(frame, length, NULL, &packet))
 		return EINVAL;
-	words_make(&headers, words);
+	words_make(&packet.headers[0], words);
 	pthread_mutex_lock(&device_lock);
 	rule = rule_find(words);
 	to = rule && rule->to ? devx_of(rule->to) : NULL;
@@ -149,7 +149,7 @@ __attribute__((visibility("default"))) int lab_steer_root(const void *frame, siz
 		r = 0;
 	else
 		r = to->opcode == OP_CREATE_FLOW_TABLE
-			    ? mlx5_walk(&headers, get64(to->body + ROOT_ADDRESS), ret)
+			    ? mlx5_walk(&packet, get64(to->body + ROOT_ADDRESS), ret)
 			    : EOPNOTSUPP;
 	pthread_mutex_unlock(&device_lock);
 	return r;

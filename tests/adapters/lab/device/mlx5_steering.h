@@ -5,11 +5,29 @@
 #define DEVICES_MLX5_STEERING_H
 
 #include "tests/adapters/lab/device/mlx5_devx.h"
+#include "tests/adapters/lab/device/mlx5_packet.h"
 #include "tests/adapters/lab/scenario/lab.h"
+
+/* Addresses where numbers of changes of headers and of patterns begin. */
+#define MLX5_CHANGES_AT	 0x4000000000ull
+#define MLX5_PATTERNS_AT 0x5000000000ull
+
+/* Parsers, as the device is configured. Protocols that no packet has together share them. */
+enum {
+	PARSER_OF_ICMP = 0,	 /* and the first word of GTPU */
+	PARSER_OF_ICMP_DATA = 1, /* and its second word */
+	PARSER_OF_ICMPV6 = 2,
+	PARSER_OF_ICMPV6_DATA = 3,
+	PARSER_OF_GENEVE = 4,
+	PARSER_OF_MPLS_GRE = 5,
+	PARSER_OF_MPLS_UDP = 6,
+	PARSER_OF_GTPU_EXTENSION = 7,
+};
 
 enum {
 	STE_SIZE = 64,
-	KEY_SIZE = 16,
+	NO_LOOKUP = 0x0f,
+	ARGUMENT_SIZE = 64,
 };
 
 /* mlx5_steering.c. Return the format of entries, or -1 if the device has no software steering:
@@ -29,28 +47,31 @@ void mlx5_icm_free(struct object *dm);
 /* Return the bytes at an address of the device, or NULL. */
 const uint8_t *mlx5_icm_find(uint64_t address, size_t length);
 
-/* mlx5_key.c: the headers of a frame. */
-struct mlx5_headers {
-	uint64_t dmac, smac;
-	uint16_t ethertype, vlan;
-	uint8_t vlan_kind; /* 0: none, 1: service, 2: customer */
-	uint8_t ip_version, ip_protocol, ttl, ihl, dscp, ecn;
-	bool fragment;
-	uint32_t src[4], dst[4]; /* the address of IPv4 is the last word */
-	uint32_t flow_label;
-	uint16_t sport, dport, tcp_flags;
-	uint8_t l4; /* 0: none, 1: TCP, 2: UDP */
-};
-/* Return false if the frame is too short. */
-bool mlx5_headers_read(const uint8_t *frame, size_t length, struct mlx5_headers *ret);
-/* Write the key of a lookup type of format 1. Return false if the model does not know the type. */
-bool mlx5_key_make(const struct mlx5_headers *h, unsigned lookup, uint8_t key[KEY_SIZE]);
+/* Return the header that ALLOC_PACKET_REFORMAT_CONTEXT gave this number, or NULL. */
+const uint8_t *mlx5_reformat_find(uint32_t id, size_t *ret_length);
+/* Return the format of a definer, and its mask of 32 bytes; -1: there is none. */
+int mlx5_definer_find(uint32_t id, const uint8_t **ret_mask);
+/* Arguments of changes of headers: 64 bytes for each number. */
+void mlx5_argument_write(uint32_t id, const uint8_t *bytes);
+const uint8_t *mlx5_argument_find(uint32_t id);
 
 /* mlx5_root.c: a matcher and a rule of the kernel. 0 or a positive errno. */
 int mlx5_root_matcher(struct object *object, struct ib_uverbs_ioctl_hdr *call);
 int mlx5_root_rule(struct object *object, struct ib_uverbs_ioctl_hdr *call);
 
+/* mlx5_steering.c: read a frame. @from: NULL: the wire. Return false if it is too short. */
+bool mlx5_packet_make(const void *frame, size_t length, const struct lab_origin *from,
+		      struct mlx5_packet *ret);
+
 /* mlx5_walk.c: follow entries from @address on until a packet leaves the memory. */
-int mlx5_walk(const struct mlx5_headers *h, uint64_t address, struct lab_steered *ret);
+int mlx5_walk(struct mlx5_packet *p, uint64_t address, struct lab_steered *ret);
+
+/* mlx5_object.c: add to the answer of a query what only objects of steering have. */
+void mlx5_object_query(const struct devx *devx, struct firmware *f);
+/* Let a packet pass an object of the firmware. Return the next address; 0: it ends there. */
+uint64_t mlx5_object_follow(const struct mlx5_packet *p, uint64_t address, struct lab_steered *ret);
+
+/* mlx5_act.c: execute the actions of an entry that hits. Return 0 or an errno. */
+int mlx5_act(struct mlx5_packet *p, const uint8_t *entry, int format, struct lab_steered *ret);
 
 #endif

@@ -1,17 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Follow the steering entries of format 1: each compares a packet, and names the next one. */
+/* Follow steering entries: each compares a packet, and names the next one. */
+#include "tests/adapters/lab/device/mlx5_key.h"
 #include "tests/adapters/lab/device/mlx5_steering.h"
 
 enum {
 	ENTRIES_MOST = 4096, /* a packet that passes more is in a cycle */
 	FORMAT_MATCH = 4,
 	CONTROL = 32,
-	MASK_AT = 32,
-	TAG_AT = 48,
-	ACTIONS_AT = 0x18,
-	MATCH_ACTIONS_AT = 0x14,
-	ACTION_TAG = 0x0c,
-	ACTION_NOP = 0,
 };
 
 /* A hit address that leads nowhere: the entry always misses. */
@@ -42,7 +37,7 @@ static uint32_t index_of(const uint8_t *key, uint16_t byte_mask, uint32_t entrie
 
 /* The parts of an entry that all formats have. */
 struct entry {
-	const uint8_t *bytes;
+	const uint8_t *bytes, *tag, *mask;
 	bool is_match;
 	unsigned own, next; /* lookup types */
 	uint64_t hit;	    /* address >> 5, with the number of entries */
@@ -50,10 +45,26 @@ struct entry {
 	uint16_t byte_mask;
 };
 
-static struct entry entry_read(const uint8_t *bytes)
+static struct entry entry_read_0(const uint8_t *bytes)
+{
+	return (struct entry){
+		.bytes = bytes,
+		.tag = bytes + CONTROL,
+		.mask = bytes + CONTROL + KEY_SIZE,
+		.own = bytes[1],
+		.next = bytes[6],
+		.hit = (uint64_t)bytes[7] << 27 | get32(bytes + 8) >> 5,
+		.miss = (uint64_t)bytes[0x1b] << 32 | (get32(bytes + 0x1c) & ~0x3fu),
+		.byte_mask = get16(bytes + 2),
+	};
+}
+
+static struct entry entry_read_1(const uint8_t *bytes)
 {
 	struct entry e = {
 		.bytes = bytes,
+		.tag = bytes + CONTROL + KEY_SIZE,
+		.mask = bytes + CONTROL,
 		.is_match = bytes[0] == FORMAT_MATCH,
 		.own = (unsigned)bytes[0] << 8 | bytes[6],
 		.next = bytes[14],
@@ -68,86 +79,118 @@ static struct entry entry_read(const uint8_t *bytes)
 	return e;
 }
 
-/* 1: the entry hits, 0: it misses, -1: the model does not know its lookup type. */
-static int is_hit(const struct entry *e, const struct mlx5_headers *h)
+static struct entry entry_read(const uint8_t *bytes, int format)
 {
-	static const uint8_t zero[2 * KEY_SIZE];
-	uint8_t key[KEY_SIZE];
+	return format ? entry_read_1(bytes) : entry_read_0(bytes);
+}
 
-	if (e->hit == nowhere)
+/* Write the key that a definer selects. */
+static bool definer_key(const struct mlx5_packet *p, unsigned id, uint8_t key[WIDE_KEY_SIZE])
+{
+	const uint8_t *mask;
+	int format;
+
+	memset(key, 0, WIDE_KEY_SIZE);
+	if (id == NO_LOOKUP)
+		return true;
+	format = mlx5_definer_find(id, &mask);
+	if (format < 0 || !mlx5_key_make_wide(p, format, key))
+		return false;
+	for (int i = 0; i < WIDE_KEY_SIZE; i++)
+		key[i] &= mask[i];
+	return true;
+}
+
+/* 1: the entry hits, 0: it misses, -1: the model does not know its lookup type. */
+static int is_hit(const struct entry *e, const struct mlx5_packet *p, int format)
+{
+	uint8_t key[WIDE_KEY_SIZE];
+
+	if (format && e->hit == nowhere)
 		return 0;
 	if (e->is_match)
-		return (e->own & 0xff) == 0x0f
-			       ? !memcmp(e->bytes + CONTROL, zero, 2 * (size_t)KEY_SIZE)
+		return definer_key(p, e->own & 0xff, key)
+			       ? !memcmp(e->bytes + CONTROL, key, sizeof(key))
 			       : -1;
-	if (!mlx5_key_make(h, e->own, key))
+	if (!mlx5_key_make(p, format, e->own, key))
 		return -1;
 	for (int i = 0; i < KEY_SIZE; i++) {
-		if ((key[i] & e->bytes[MASK_AT + i]) != e->bytes[TAG_AT + i])
+		if ((key[i] & e->mask[i]) != e->tag[i])
 			return 0;
 	}
 	return 1;
 }
 
-/* Execute the actions of an entry that hits. */
-static int act(const struct entry *e, struct lab_steered *ret)
+static int index_find(const struct entry *e, const struct mlx5_packet *p, int format,
+		      uint32_t entries, uint32_t *ret)
 {
-	const uint8_t *actions = e->bytes + (e->is_match ? MATCH_ACTIONS_AT : ACTIONS_AT);
-	uint32_t counter = get32(e->bytes) & 0xffffff;
+	uint8_t key[WIDE_KEY_SIZE];
+	const uint8_t *mask;
 
-	if (counter)
-		ret->counter = counter;
-	for (const uint8_t *at = actions; at < e->bytes + CONTROL; at += 4) {
-		if (*at == ACTION_TAG) {
-			ret->has_tag = true;
-			ret->tag = get32(at) & 0xffffff;
-		} else if (*at != ACTION_NOP) {
+	/* An entry that leads to wide ones is wide, and its next type is a definer. */
+	if (e->is_match && mlx5_definer_find(e->next, &mask) >= 0) {
+		if (!definer_key(p, e->next, key))
 			return EOPNOTSUPP;
-		}
+		*ret = __builtin_bswap32(crc(key, sizeof(key))) % entries;
+		return 0;
 	}
+	if (!mlx5_key_make(p, format, e->next, key))
+		return EOPNOTSUPP;
+	*ret = index_of(key, e->byte_mask, entries);
 	return 0;
 }
 
 /* The address of the entry that the packet meets after a hit. */
-static int next_of(const struct entry *e, const struct mlx5_headers *h, uint64_t *ret)
+static int next_of(const struct entry *e, const struct mlx5_packet *p, int format, uint64_t *ret)
 {
-	uint32_t entries = e->hit & -e->hit;
-	uint64_t base = (e->hit & ~(uint64_t)entries) << 5;
-	uint8_t key[KEY_SIZE];
+	uint32_t entries = e->hit & -e->hit, index = 0;
+	int r = entries > 1 ? index_find(e, p, format, entries, &index) : 0;
 
-	*ret = base;
-	if (entries <= 1)
-		return 0;
-	if (!mlx5_key_make(h, e->next, key))
-		return EOPNOTSUPP;
-	*ret = base + (uint64_t)STE_SIZE * index_of(key, e->byte_mask, entries);
-	return 0;
+	*ret = ((e->hit & ~(uint64_t)entries) << 5) + (uint64_t)STE_SIZE * index;
+	return r;
 }
 
-int mlx5_walk(const struct mlx5_headers *h, uint64_t address, struct lab_steered *ret)
+static int walk(struct mlx5_packet *p, uint64_t address, int format, struct lab_steered *ret)
 {
-	*ret = (struct lab_steered){ 0 };
 	while (ret->entries < ENTRIES_MOST) {
 		const uint8_t *bytes = mlx5_icm_find(address, STE_SIZE);
 		struct entry e;
 		int r;
 
 		ret->at = address;
-		if (!bytes)
-			return 0;
+		if (!bytes) {
+			address = mlx5_object_follow(p, address, ret);
+			if (!address)
+				return 0;
+			ret->entries++;
+			continue;
+		}
 		ret->entries++;
-		e = entry_read(bytes);
-		r = is_hit(&e, h);
+		e = entry_read(bytes, format);
+		r = is_hit(&e, p, format);
 		if (r < 0)
 			return EOPNOTSUPP;
 		address = e.miss;
 		if (!r)
 			continue;
-		r = act(&e, ret);
+		r = mlx5_act(p, bytes, format, ret);
 		if (!r)
-			r = next_of(&e, h, &address);
+			r = next_of(&e, p, format, &address);
 		if (r)
 			return r;
 	}
 	return ELOOP;
+}
+
+int mlx5_walk(struct mlx5_packet *p, uint64_t address, struct lab_steered *ret)
+{
+	int r;
+
+	*ret = (struct lab_steered){ 0 };
+	r = walk(p, address, mlx5_steering_format(), ret);
+	ret->length = p->length;
+	memcpy(ret->frame, p->bytes, p->length);
+	ret->reg_b = p->reg_b;
+	memcpy(ret->reg_c, p->reg_c, sizeof(ret->reg_c));
+	return r;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The work requests of mlx5, as they lie in its rings. */
-#include "tests/adapters/lab/device/mlx5.h"
+#include "tests/adapters/lab/device/mlx5_steering.h"
 #include "tests/adapters/lab/model/model.h"
 
 #include <endian.h>
@@ -19,6 +19,7 @@ enum {
 	OP_FETCH_ADD = 0x12,
 	OP_UMR = 0x25,
 	OP_NOP = 0x00,
+	OP_ARGUMENT = 0x2c,
 };
 
 enum {
@@ -64,8 +65,9 @@ static const struct mlx_opcode opcodes[] = {
 	{ OP_FETCH_ADD, IBV_WR_ATOMIC_FETCH_AND_ADD },
 	{ OP_UMR, IBV_WR_BIND_MW },
 	{ OP_UMR, IBV_WR_LOCAL_INV },
-	{ OP_COPY, IBV_WR_RDMA_WRITE }, /* the same, behind a copy */
-	{ OP_NOP, IBV_WR_RDMA_WRITE },	/* a write of 0 bytes, because a NOP only completes */
+	{ OP_COPY, IBV_WR_RDMA_WRITE },	    /* the same, behind a copy */
+	{ OP_NOP, IBV_WR_RDMA_WRITE },	    /* a write of 0 bytes, because a NOP only completes */
+	{ OP_ARGUMENT, IBV_WR_RDMA_WRITE }, /* the same, behind a write of the device itself */
 };
 enum {
 	OPCODES = sizeof(opcodes) / sizeof(opcodes[0])
@@ -310,10 +312,25 @@ static int read_copy(struct reader *r, const struct object *qp, struct work *wor
 	return 0;
 }
 
+/* Read a write of arguments: they follow three words of 16 bytes. */
+static int read_argument(struct reader *r, uint32_t id)
+{
+	uint8_t bytes[ARGUMENT_SIZE];
+
+	if (r->end - r->at != 48 + ARGUMENT_SIZE)
+		return -EINVAL;
+	for (uint32_t i = 0; i < ARGUMENT_SIZE; i++)
+		bytes[i] = *byte_at(r, r->at + 48 + i);
+	mlx5_argument_write(id, bytes);
+	return 0;
+}
+
 static int read_body(struct reader *r, const struct object *qp, struct work *work)
 {
 	if (work->note == OP_NOP)
 		return 0;
+	if (work->note == OP_ARGUMENT)
+		return read_argument(r, be32toh(work->wr.imm_data));
 	if (qp->qp_type == IBV_QPT_XRC_SEND)
 		read_xrc(r, work);
 	if (qp->dc)

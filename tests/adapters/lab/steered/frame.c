@@ -3,6 +3,7 @@
 #include "tests/adapters/lab/steered/steered.h"
 
 static unsigned checks;
+struct lab_steered last_end;
 
 const struct frame plain = {
 	.dmac = 0x001122334455,
@@ -41,7 +42,7 @@ static uint8_t *put_ip(uint8_t *at, const struct frame *f)
 	return at;
 }
 
-static size_t build(const struct frame *f, uint8_t bytes[FRAME])
+size_t frame_build(const struct frame *f, uint8_t bytes[FRAME])
 {
 	uint8_t *at = bytes;
 
@@ -63,6 +64,32 @@ static size_t build(const struct frame *f, uint8_t bytes[FRAME])
 
 /* ---- expectations */
 
+static void print_bytes(const char *name, const uint8_t *bytes, size_t length)
+{
+	fprintf(stderr, "%s ", name);
+	for (size_t i = 0; i < length; i++)
+		fprintf(stderr, "%02x", bytes[i]);
+	fprintf(stderr, "\n");
+}
+
+void bytes_end_at(const uint8_t *frame, size_t length, const struct lab_origin *from,
+		  const uint8_t *expected, size_t expected_length, uint64_t at, const char *what)
+{
+	int r = lab_steer(0, frame, length, from, &last_end);
+
+	checks++;
+	if (!r && last_end.at == at &&
+	    (!expected || (last_end.length == expected_length &&
+			   !memcmp(last_end.frame, expected, expected_length))))
+		return;
+	fprintf(stderr, "%s: %s: at 0x%llx instead of 0x%llx\n", what, strerror(r),
+		(unsigned long long)last_end.at, (unsigned long long)at);
+	print_bytes("bytes:   ", last_end.frame, last_end.length);
+	if (expected)
+		print_bytes("expected:", expected, expected_length);
+	exit(1);
+}
+
 unsigned frames_checked(void)
 {
 	return checks;
@@ -83,11 +110,10 @@ static void check(int r, const struct lab_steered *end, uint64_t at, int tag, co
 
 void ends_at(const struct frame *f, uint64_t at, int tag, const char *what)
 {
-	struct lab_steered end;
 	uint8_t bytes[FRAME];
-	size_t length = build(f, bytes);
+	size_t length = frame_build(f, bytes);
 
-	check(lab_steer(0, bytes, length, &end), &end, at, tag, what);
+	check(lab_steer(0, bytes, length, NULL, &last_end), &last_end, at, tag, what);
 }
 
 void arrives(const struct frame *f, unsigned tir, int tag, const char *what)
@@ -104,7 +130,7 @@ void root_ends_at(const struct frame *f, uint64_t at, int tag, const char *what)
 {
 	struct lab_steered end;
 	uint8_t bytes[FRAME];
-	size_t length = build(f, bytes);
+	size_t length = frame_build(f, bytes);
 
 	check(lab_steer_root(bytes, length, &end), &end, at, tag, what);
 }
@@ -113,7 +139,7 @@ void root_passes(const struct frame *f, const char *what)
 {
 	struct lab_steered end;
 	uint8_t bytes[FRAME];
-	size_t length = build(f, bytes);
+	size_t length = frame_build(f, bytes);
 
 	checks++;
 	if (lab_steer_root(bytes, length, &end) == ENOENT)

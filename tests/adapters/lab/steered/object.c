@@ -145,3 +145,23 @@ void settle(void)
 						    MLX5DV_DR_DOMAIN_SYNC_FLAGS_HW),
 	     "sync");
 }
+
+struct mlx5dv_dr_action *act(struct mlx5dv_dr_action *action)
+{
+	return keep(MADE_ACTION, action, "action");
+}
+
+void rules_for(struct mlx5dv_dr_table *table, struct mlx5dv_dr_action *lists[][6],
+	       const size_t lengths[], unsigned count)
+{
+	struct match mask = { 0 }, value = { 0 };
+	struct mlx5dv_dr_matcher *matcher;
+
+	set_mac(&mask, dmac_high, dmac_low, ~0ull);
+	matcher = matcher_make(table, 1, 1, &mask);
+	for (unsigned i = 0; i < count; i++) {
+		set_mac(&value, dmac_high, dmac_low, plain.dmac + i);
+		rule_make(matcher, &value, lengths[i], lists[i]);
+	}
+	settle();
+}

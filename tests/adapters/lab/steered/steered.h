@@ -35,7 +35,8 @@ struct test {
 	void (*run)(void);
 	enum mlx5dv_dr_domain_type type;
 };
-extern const struct test rule_tests[], field_tests[], refusal_tests[], thread_tests[];
+extern const struct test rule_tests[], field_tests[], refusal_tests[], thread_tests[],
+	action_tests[], change_tests[];
 
 /* ---- match.c: a field is a word of the parameters, and its bits */
 
@@ -72,6 +73,13 @@ extern const struct frame plain;
 void ends_at(const struct frame *f, uint64_t at, int tag, const char *what);
 void arrives(const struct frame *f, unsigned tir, int tag, const char *what);
 void lost(const struct frame *f, const char *what);
+/* Check the end of bytes of a frame, and the bytes that it then has. @expected: NULL: any */
+void bytes_end_at(const uint8_t *frame, size_t length, const struct lab_origin *from,
+		  const uint8_t *expected, size_t expected_length, uint64_t at, const char *what);
+/* Write the bytes of a frame. Return their number. */
+size_t frame_build(const struct frame *f, uint8_t bytes[FRAME]);
+/* The result of the last frame that was checked. */
+extern struct lab_steered last_end;
 /* The same for a frame that meets the root table. */
 void root_ends_at(const struct frame *f, uint64_t at, int tag, const char *what);
 /* No rule of the root table matches. */
@@ -104,6 +112,12 @@ struct mlx5dv_dr_matcher *matcher_make(struct mlx5dv_dr_table *table, uint16_t p
 				       uint8_t criteria, struct match *mask);
 struct mlx5dv_dr_action *tag_make(uint32_t tag);
 struct mlx5dv_dr_action *counter_make(uint32_t offset);
+/* Keep an action until the end. */
+struct mlx5dv_dr_action *act(struct mlx5dv_dr_action *action);
+/* Let a matcher of destination addresses have a rule for each of @lists, whose lengths are in
+ * @lengths: the address of the first one is plain.dmac, and they count up. */
+void rules_for(struct mlx5dv_dr_table *table, struct mlx5dv_dr_action *lists[][6],
+	       const size_t lengths[], unsigned count);
 struct mlx5dv_dr_rule *rule_make(struct mlx5dv_dr_matcher *matcher, struct match *value,
 				 size_t count, struct mlx5dv_dr_action *actions[]);
 void rule_end(struct mlx5dv_dr_rule *rule);
