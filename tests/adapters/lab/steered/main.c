@@ -7,8 +7,10 @@
  */
 #include "tests/adapters/lab/steered/steered.h"
 
-static const struct test *const tests[] = { rule_tests,	  field_tests,	refusal_tests,
-					    thread_tests, action_tests, change_tests };
+static const struct test *const tests[] = {
+	rule_tests,   field_tests,  refusal_tests, thread_tests, action_tests,
+	change_tests, switch_tests, inner_tests,   object_tests,
+};
 static const char *file;
 static bool recorded;
 

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Actions behind objects of the firmware: arrays, samplers, meters, root tables, contexts of ASO.
+ */
+#include <arpa/inet.h>
+#include "tests/adapters/lab/steered/steered.h"
+
+enum {
+	CREATE_OBJECT = 0xa00,
+	OBJECT_HIT = 0x25,
+	OBJECT_METER = 0x24,
+	OBJECT_CT = 0x31,
+	LOG_RANGE = 2,
+};
+
+static struct mlx5dv_devx_obj *object_make(uint32_t type)
+{
+	uint32_t in[32] = { htonl(CREATE_OBJECT << 16), htonl(type), 0, htonl(LOG_RANGE << 24) };
+	uint32_t out[4] = { 0 };
+
+	return keep(MADE_DEVX, mlx5dv_devx_obj_create(context, in, sizeof(in), out, sizeof(out)),
+		    "object");
+}
+
+static void copies(const char *what, unsigned count, uint64_t first, uint64_t second)
+{
+	must(last_end.copies == count && last_end.copy_at[0] == first &&
+		     (count < 2 || last_end.copy_at[1] == second),
+	     what);
+}
+
+static void ends(const struct frame *f, uint64_t at, const char *what)
+{
+	uint8_t bytes[FRAME];
+	size_t length = frame_build(f, bytes);
+
+	bytes_end_at(bytes, length, NULL, NULL, 0, at, what);
+}
+
+/* Two TIRs, and a TIR and a table. */
+static void array(void)
+{
+	struct mlx5dv_dr_table *first = table_make(1), *second = table_make(2);
+	struct mlx5dv_dr_action *go = act(mlx5dv_dr_action_create_dest_table(second));
+	struct mlx5dv_dr_action *counter = counter_make(7);
+	struct mlx5dv_dr_action_dest_attr one = { .dest = to[1] }, two = { .dest = to[2] },
+					  table = { .dest = go }, count = { .dest = counter };
+	struct mlx5dv_dr_action *both = act(mlx5dv_dr_action_create_dest_array(
+		domain, 2, (struct mlx5dv_dr_action_dest_attr *[]){ &one, &two }));
+	struct mlx5dv_dr_action *mixed = act(mlx5dv_dr_action_create_dest_array(
+		domain, 3, (struct mlx5dv_dr_action_dest_attr *[]){ &one, &table, &count }));
+	struct mlx5dv_dr_action *lists[][6] = { { both }, { mixed } };
+	const size_t lengths[] = { 1, 1 };
+	struct match all = { 0 };
+	struct frame f = plain;
+	uint8_t bytes[FRAME];
+
+	must(end(to[1]) == EBUSY, "a member");
+	rule_make(matcher_make(second, 0, 0, &all), &all, 1, &to[3]);
+	rules_for(first, lists, lengths, 2);
+	frame_build(&f, bytes);
+	must(!lab_steer(0, bytes, FRAME, NULL, &last_end), "way of a frame");
+	copies("two TIRs", 2, tir_at[1], tir_at[2]);
+	f.dmac++;
+	frame_build(&f, bytes);
+	must(!lab_steer(0, bytes, FRAME, NULL, &last_end), "way of a frame");
+	copies("a TIR and a table", 2, tir_at[1], tir_at[3]);
+	must(last_end.counter == 0x707, "counter");
+	f.dmac++;
+	ends(&f, LAB_DROP_RX, "another address");
+	errno = 0;
+	must(!mlx5dv_dr_action_create_dest_array(domain, 1,
+						 (struct mlx5dv_dr_action_dest_attr *[]){ &one }) &&
+		     errno == EINVAL,
+	     "an array of one");
+}
+
+static void sampler(void)
+{
+	struct mlx5dv_dr_table *first = table_make(1), *second = table_make(2);
+	struct mlx5dv_dr_flow_sampler_attr attr = {
+		.sample_ratio = 2,
+		.default_next_table = second,
+		.num_sample_actions = 1,
+		.sample_actions = &to[2],
+	};
+	struct mlx5dv_dr_action *sample = act(mlx5dv_dr_action_create_flow_sampler(&attr));
+	struct mlx5dv_dr_action *lists[][6] = { { sample } };
+	const size_t lengths[] = { 1 };
+	struct match all = { 0 };
+	struct frame f = plain;
+
+	rule_make(matcher_make(second, 0, 0, &all), &all, 1, &to[3]);
+	rules_for(first, lists, lengths, 1);
+	ends(&f, tir_at[3], "the table behind a sampler");
+	copies("the sample", 1, tir_at[2], 0);
+	f.dmac++;
+	ends(&f, LAB_DROP_RX, "another address");
+	attr.sample_ratio = 0;
+	errno = 0;
+	must(!mlx5dv_dr_action_create_flow_sampler(&attr) && errno == EINVAL, "ratio 0");
+}
+
+static void meter(void)
+{
+	struct mlx5dv_dr_table *first = table_make(1), *second = table_make(2);
+	uint8_t parameters[32] = { 1, 2, 3 };
+	struct mlx5dv_dr_flow_meter_attr attr = {
+		.next_table = second,
+		.active = 1,
+		.reg_c_index = 2,
+		.flow_meter_parameter_sz = sizeof(parameters),
+		.flow_meter_parameter = parameters,
+	};
+	struct mlx5dv_dr_action *metered = act(mlx5dv_dr_action_create_flow_meter(&attr));
+	struct mlx5dv_dr_action *lists[][6] = { { metered } };
+	const size_t lengths[] = { 1 };
+	struct match all = { 0 };
+	struct frame f = plain;
+
+	rule_make(matcher_make(second, 0, 0, &all), &all, 1, &to[1]);
+	rules_for(first, lists, lengths, 1);
+	ends(&f, tir_at[1], "the table behind a meter");
+	attr.active = 0;
+	must(!mlx5dv_dr_action_modify_flow_meter(metered, &attr, htobe64(1)),
+	     "a change of a meter");
+	must(mlx5dv_dr_action_modify_flow_meter(drop, &attr, htobe64(1)) == EINVAL, "no meter");
+	must(end(second) == EBUSY, "a table in use");
+	attr.flow_meter_parameter_sz = 33;
+	errno = 0;
+	must(!mlx5dv_dr_action_create_flow_meter(&attr) && errno == EINVAL, "33 bytes");
+}
+
+/* Contexts that a packet passes. A rule has one of them: release 44 encodes the last one for all.
+ */
+static void contexts(void)
+{
+	struct mlx5dv_devx_obj *hits = object_make(OBJECT_HIT), *meters = object_make(OBJECT_METER),
+			       *connections = object_make(OBJECT_CT);
+	struct mlx5dv_dr_action *hit = act(mlx5dv_dr_action_create_aso(
+		domain, hits, 513, MLX5DV_DR_ACTION_FLAGS_ASO_FIRST_HIT_SET, 1));
+	struct mlx5dv_dr_action *color = act(mlx5dv_dr_action_create_aso(
+		domain, meters, 3, MLX5DV_DR_ACTION_FLAGS_ASO_FLOW_METER_GREEN, 3));
+	struct mlx5dv_dr_action *connection = act(mlx5dv_dr_action_create_aso(
+		domain, connections, 2, MLX5DV_DR_ACTION_FLAGS_ASO_CT_DIRECTION_RESPONDER, 5));
+	struct mlx5dv_dr_action *pop = act(mlx5dv_dr_action_create_pop_vlan());
+	struct mlx5dv_dr_action *lists[][6] = {
+		{ hit, to[0] },
+		{ color, to[1] },
+		{ connection, to[2] },
+		{ pop, color, to[3] },
+	};
+	const size_t lengths[] = { 2, 2, 2, 3 };
+	struct frame f = plain;
+
+	f.vlan = 3;
+	rules_for(table_make(1), lists, lengths, 4);
+	ends(&f, tir_at[0], "first hit");
+	must(last_end.context == 0x901, "context of a hit");
+	f.dmac++;
+	ends(&f, tir_at[1], "meter");
+	must(last_end.context == 0x911, "context of a meter");
+	f.dmac++;
+	ends(&f, tir_at[2], "connection");
+	must(last_end.context == 0x922, "context of a connection");
+	f.dmac++;
+	ends(&f, tir_at[3], "meter behind the removal of a tag");
+	must(last_end.context == 0x911 && last_end.length == FRAME - 4, "context and length");
+	must(!mlx5dv_dr_action_modify_aso(hit, 4, MLX5DV_DR_ACTION_FLAGS_ASO_FIRST_HIT_SET, 3),
+	     "another context");
+	must(mlx5dv_dr_action_modify_aso(drop, 4, 0, 3) == EINVAL, "no context");
+	errno = 0;
+	must(!mlx5dv_dr_action_create_aso(domain, hits, 2048, 0, 1) && errno == EINVAL,
+	     "a context behind the last one");
+	errno = 0;
+	must(!mlx5dv_dr_action_create_aso(domain, hits, 0, 0, 2) && errno == EINVAL, "register 2");
+}
+
+const struct test object_tests[] = {
+	{ "array", array },
+	{ "sampler", sampler },
+	{ "meter", meter },
+	{ "contexts", contexts },
+	{ 0 },
+};
