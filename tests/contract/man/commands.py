@@ -60,7 +60,7 @@ BLOCKS = {
     "libibverbs-ffi.7": {"import sys": "native/ffi-page"},
     "libibverbs.7": {
         "driver rxe": "a file",
-        "touch /etc/rdma/restrict-to-group": "tests/system/in-guest",
+        "touch /etc/rdma/restrict-to-group": "tests/hosts/system/in-guest",
         "rxe0 qp 0x11: ibv_modify_qp": "a line of the log",
     },
     "mckey.1": {"mckey -m": "waits"},
@@ -69,7 +69,7 @@ BLOCKS = {
         "a0 post q0": "a program of rdma-conform",
         "rxe*: rule": "a file",
         "rdma-conform --device mlx5_0 --time": "runs",
-        "rdma-conform --device mlx5_0 --replay": "tests/conform/replay",
+        "rdma-conform --device mlx5_0 --replay": "tests/programs/conform/replay",
     },
     "rdma-doctor.8": {
         "rdma-doctor --strict --require": "judges",
@@ -92,7 +92,7 @@ BLOCKS = {
     "rdma-symptoms.7": {"": "native/man-symptoms"},
     "rdma-tutorial.7": {"": "native/man-tutorial-lines"},
     "rdma_client.1": {"rdma_server &": "pair"},
-    "rdma_rename.8": {"/usr/lib/udev/rdma_rename": "tests/system/in-guest"},
+    "rdma_rename.8": {"/usr/lib/udev/rdma_rename": "tests/hosts/system/in-guest"},
     "rdma_xclient.1": {"rdma_xserver &": "pair"},
     "riostream.1": {"riostream -S": "pair"},
     "rping.1": {"rping -s": "pair"},
@@ -111,7 +111,7 @@ BLOCKS = {
     "uroce-run.1": {
         "docker run": "needs a container",
         "UROCE=on uroce-run ucx_info": "shown",
-        "export UROCE=on UCX_TLS": "tests/tools/openmpi",
+        "export UROCE=on UCX_TLS": "tests/programs/openmpi",
     },
     "uroce.7": {
         "UROCE_FAULTS=": "faults",

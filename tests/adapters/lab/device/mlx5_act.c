@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Actions of steering entries on a packet. */
-#include "tests/devices/device/mlx5_steering.h"
+#include "tests/adapters/lab/device/mlx5_steering.h"
 
 enum {
 	FORMAT_MATCH = 4,

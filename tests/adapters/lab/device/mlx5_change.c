@@ -3,11 +3,11 @@
  * Changes of headers: a word of the packet, which has a number, and bits of it. Words of format 0
  * have 64 bits, those of later formats 32.
  */
-#include "tests/devices/device/mlx5_packet.h"
+#include "tests/adapters/lab/device/mlx5_packet.h"
 
 #include <errno.h>
 #include <string.h>
-#include "tests/devices/device/bytes.h"
+#include "tests/adapters/lab/device/bytes.h"
 
 enum header {
 	MAC,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Wide keys: layouts of the formats of definers. */
-#include "tests/devices/device/mlx5_key.h"
+#include "tests/adapters/lab/device/mlx5_key.h"
 
 const struct key_layout key_layouts_wide[] = {
 	{ 0,

@@ -3,7 +3,7 @@
 #ifndef DEVICES_MLX5_KEY_H
 #define DEVICES_MLX5_KEY_H
 
-#include "tests/devices/device/mlx5_packet.h"
+#include "tests/adapters/lab/device/mlx5_packet.h"
 
 enum {
 	KEY_SIZE = 16,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Layouts of the keys of format 0. Outer headers have two lookup types, for sent and for received
  * packets. */
-#include "tests/devices/device/mlx5_key.h"
+#include "tests/adapters/lab/device/mlx5_key.h"
 
 #define ETHERNET(b, high, low)                                                             \
 	{                                                                                  \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Layouts of the keys of formats 1 to 3. */
-#include "tests/devices/device/mlx5_key.h"
+#include "tests/adapters/lab/device/mlx5_key.h"
 
 #define ETHERNET(b, high, low)                                                                     \
 	{                                                                                          \

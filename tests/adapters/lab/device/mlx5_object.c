@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Tables, meters and samplers of the firmware, to which steering entries send packets by an
  * address. */
-#include "tests/devices/device/mlx5_steering.h"
-#include "tests/devices/shim/shim.h"
+#include "tests/adapters/lab/device/mlx5_steering.h"
+#include "tests/adapters/lab/shim/shim.h"
 
 enum {
 	OP_CREATE_FLOW_TABLE = 0x930,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Parse the headers of a packet, and its tunnel. */
-#include "tests/devices/device/mlx5_packet.h"
+#include "tests/adapters/lab/device/mlx5_packet.h"
 
 #include <string.h>
-#include "tests/devices/device/bytes.h"
+#include "tests/adapters/lab/device/bytes.h"
 
 enum {
 	MACS = 12,

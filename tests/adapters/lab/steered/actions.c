@@ -2,7 +2,7 @@
 /* Actions that add and remove headers. Each rule has a list of actions, and the frame is compared
  * at its end. */
 #include <arpa/inet.h>
-#include "tests/devices/steered/steered.h"
+#include "tests/adapters/lab/steered/steered.h"
 
 #define L2	 MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TO_L2_TUNNEL
 #define L3	 MLX5DV_FLOW_ACTION_PACKET_REFORMAT_TYPE_L2_TO_L3_TUNNEL

@@ -2,7 +2,7 @@
 /* Changes of headers. */
 #include <arpa/inet.h>
 #include <endian.h>
-#include "tests/devices/steered/steered.h"
+#include "tests/adapters/lab/steered/steered.h"
 
 /* Fields, as the firmware numbers them. */
 enum {
