@@ -272,6 +272,10 @@ __attribute__((noinline, cold)) int kit_post_refuse(struct ibv_qp *qp, atomic_ui
 		value = (uint32_t)wr->num_sge;
 		limit = limits->max_sge;
 		break;
+	case KIT_FAULT_LENGTH:
+		value = wr_length(wr);
+		limit = limits->max_length ? limits->max_length : UINT32_MAX;
+		break;
 	case KIT_FAULT_INLINE:
 		value = wr_length(wr);
 		limit = limits->max_inline;

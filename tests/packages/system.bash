@@ -40,7 +40,7 @@ versions()
 unresolved()
 {
     # A package that is half unpacked has files that are none yet.
-    grep -rlaE --exclude='*.dpkg-*' 'lib(ibverbs|rdmacm|mlx4|mlx5|efa|mana)\.so\.1' /usr/bin /usr/sbin /usr/lib | sort | while read -r file; do
+    grep -rlaE --exclude='*.dpkg-*' 'lib(ibverbs|rdmacm|mlx4|mlx5|efa|mana|ionic)\.so\.1' /usr/bin /usr/sbin /usr/lib | sort | while read -r file; do
         head -c 4 "$file" | grep -q ELF || continue
         ldd -r "$file" 2>&1 | grep -E 'not found|undefined symbol|not defined' | sed -E "s|^|$file |; s/\(0x.*//"
     done

@@ -42,7 +42,8 @@ FOREIGN = {
 
 # Whose functions the pages are about.
 PARTS = ("infiniband/verbs.h", "infiniband/verbs_more.h", "infiniband/uroce.h", "infiniband/efadv.h",
-         "infiniband/mlx4dv.h", "infiniband/mlx5dv.h", "infiniband/manadv.h", "infiniband/hnsdv.h", "rdma/rdma_verbs.h")
+         "infiniband/mlx4dv.h", "infiniband/mlx5dv.h", "infiniband/manadv.h", "infiniband/hnsdv.h",
+         "infiniband/ionic_dv.h", "rdma/rdma_verbs.h")
 HEADERS = "".join(f"#include <{part}>\n" for part in PARTS)
 
 # Inlines for other inlines, no part of the interface.
@@ -75,7 +76,7 @@ class Context:
             depth += {"{": 1, "}": -1}.get(character, 0)
             declaration += character if depth == 0 else ""
             if depth == 0 and character in ";}":
-                found = re.search(r"\b((?:ibv|mult|mbps|rdma|uroce|efadv|mlx4dv|mlx5dv|manadv|hnsdv)_\w+)\s*\(", declaration)
+                found = re.search(r"\b((?:ibv|mult|mbps|rdma|uroce|efadv|mlx4dv|mlx5dv|manadv|hnsdv|ionic_dv)_\w+)\s*\(", declaration)
                 names |= {found[1]} if found else set()
                 declaration = ""
         return names

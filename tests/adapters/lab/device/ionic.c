@@ -20,6 +20,7 @@
 enum {
 	MAX_WR = 16384,
 	MAX_SGE = 16,
+	SGE = 16, /* bytes */
 	MAX_CQE = 65535 - 100,
 	CQ_SPARE = 100,
 	STRIDE_MAX = 9, /* binary logarithm */
@@ -241,6 +242,7 @@ static bool is_possible(const struct ib_uverbs_ex_create_qp *q, const struct ion
 static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct command *command)
 {
 	struct ionic_played_qp *played = calloc(1, sizeof(*played));
+	struct ib_uverbs_ex_create_qp whole = *q;
 	struct ionic_qp_resp response = { 0 };
 	struct ionic_qp_req d;
 	int r;
@@ -255,8 +257,11 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	    !pipeline_choose(qp, d.udma_mask, &played->pipeline))
 		return EINVAL;
 	r = rings_take(qp, &d, &response);
+	/* A process may use all of a request. */
+	whole.max_send_sge = qp->sq.stride / SGE;
+	whole.max_recv_sge = qp->rq.stride / SGE;
 	if (!r)
-		r = model_create_qp(qp, q, qp->sq.entries, qp->rq.entries);
+		r = model_create_qp(qp, &whole, qp->sq.entries, qp->rq.entries);
 	if (r)
 		return r;
 	if (model_on())
