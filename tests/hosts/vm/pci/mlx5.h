@@ -83,6 +83,36 @@ struct hca_srq {
 	uint8_t context[HCA_SRQ_CONTEXT];
 };
 
+/* A message on its way to another adapter. */
+struct hca_sending {
+	bool busy;
+	uint32_t first; /* PSN, of the next message if there is none */
+	uint32_t packets, sent, acked;
+	uint32_t retries, rnr_retries;
+	uint64_t deadline, wait_until; /* milliseconds */
+	int status;
+};
+
+enum {
+	HCA_ATOMICS = 16, /* results that are kept, for a repetition */
+};
+
+/* A message on its way from another adapter. */
+struct hca_receiving {
+	uint32_t psn, msn; /* expected PSN, messages so far */
+	bool refused;	   /* a packet was missed, and that was said */
+	uint8_t *bytes;	   /* of a send, up to its last packet */
+	size_t length, room;
+	uint64_t at; /* of a write: where the next packet goes */
+	uint64_t left;
+	uint32_t key, total;
+	struct {
+		uint32_t psn;
+		uint64_t result;
+	} atomics[HCA_ATOMICS];
+	uint32_t next_atomic;
+};
+
 struct hca_qp {
 	bool used;
 	struct object object;
@@ -92,6 +122,8 @@ struct hca_qp {
 	bool has_srq;
 	uint64_t waiting_since; /* for the peer or for its receive; 0: it does not wait */
 	uint8_t context[HCA_QP_CONTEXT];
+	struct hca_sending sending;
+	struct hca_receiving receiving;
 };
 
 struct hca_key {
@@ -142,6 +174,13 @@ struct hca_address {
 };
 enum {
 	HCA_ROCE_V2 = 2,
+};
+
+/* The header that a completion of a datagram names. */
+enum {
+	HCA_HEADER_GRH,
+	HCA_HEADER_IPV6,
+	HCA_HEADER_IPV4,
 };
 
 /* A queue of the netdev's frames. */

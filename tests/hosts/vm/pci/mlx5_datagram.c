@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Datagrams: their addresses, and multicast groups. */
-#include "tests/hosts/vm/pci/mlx5_message.h"
+#include "tests/hosts/vm/pci/mlx5_pieces.h"
+#include "tests/hosts/vm/pci/mlx5_wire.h"
 
 #include <netinet/in.h>
 
@@ -25,6 +26,7 @@ enum {
 	IPV4 = 20,
 	/* IP, UDP, BTH, DETH and ICRC */
 	IPV4_OVERHEAD = IPV4 + 8 + 12 + 8 + 4,
+	DATAGRAM_PORT = 0xc001,
 	GID_IPV4 = 12, /* where a GID has an IPv4 address */
 };
 
@@ -130,6 +132,82 @@ static bool leads_here(const uint8_t *av)
 	return hca_ethernet ? hca_is_own_mac(av + AV_MAC) : get16(av + AV_LID) == HCA_LID;
 }
 
+/* Send the datagram to the cable. A queue pair of management is known by its small number there. */
+static enum ibv_wc_status send_packet(const struct message *m, const uint8_t *av, uint32_t length,
+				      uint32_t number, uint32_t qkey)
+{
+	static uint32_t psn;
+	static uint8_t payload[WIRE_MTU];
+	const struct work *work = m->work;
+	struct wire_route route = { .from = hca_address(get32(av + AV_FLOW) >> 20 & 0xff),
+				    .class = av[AV_CLASS],
+				    .hops = av[AV_HOPS],
+				    .port = DATAGRAM_PORT };
+	struct pieces source = { .pd = m->from->pd, .access = HCA_LOCAL_READ }, target = { 0 };
+	struct uroce_hdr hdr = { .opcode = UROCE_UD | UROCE_SEND_ONLY,
+				 .solicited = work->wr.send_flags & IBV_SEND_SOLICITED,
+				 .pkey = UROCE_PKEY_DEFAULT,
+				 .dest_qpn = number,
+				 .psn = psn++ & PSN_MASK,
+				 .qkey = qkey,
+				 .src_qpn = m->from->type == HCA_QP1 ? 1 : m->from->object.number,
+				 .imm = work->wr.imm_data };
+
+	if (work->wr.opcode == IBV_WR_SEND_WITH_IMM)
+		hdr.opcode = UROCE_UD | UROCE_SEND_ONLY_IMM;
+	if (length > WIRE_MTU)
+		return IBV_WC_LOC_LEN_ERR;
+	pieces_add_work(&source, work, &m->from->object.sq);
+	pieces_add(&target, (uintptr_t)payload, length, 0, true);
+	if (pieces_move(&source, &target, length))
+		return IBV_WC_LOC_PROT_ERR;
+	if (route.from && route.from->version != HCA_ROCE_V2)
+		route.from = NULL;
+	memcpy(route.mac, av + AV_MAC, HCA_MAC);
+	memcpy(route.gid, av + AV_GID, GID);
+	wire_send(&route, &hdr, payload, length);
+	return IBV_WC_SUCCESS;
+}
+
+static void send_to_groups(struct message *m, const uint8_t *gid, uint32_t qkey)
+{
+	for (int i = 0; i < HCA_GROUPS; i++)
+		if (hca.groups[i].used && !memcmp(hca.groups[i].gid, gid, GID))
+			send_to(m, message_qp(hca.groups[i].qp), qkey);
+}
+
+void wire_datagram(const struct wire_packet *packet)
+{
+	static struct work work;
+	static struct hca_qp sender;
+	const struct uroce_hdr *hdr = &packet->hdr;
+	struct message m = { .from = &sender,
+			     .work = &work,
+			     .bytes = packet->length + HCA_GRH,
+			     .is_datagram = true,
+			     .has_grh = true,
+			     .header_kind = packet->ipv6 ? HCA_HEADER_IPV6 : HCA_HEADER_IPV4 };
+
+	sender.object.number = hdr->src_qpn;
+	work.sge[0] =
+		(struct ibv_sge){ .addr = (uintptr_t)packet->payload, .length = packet->length };
+	work.wr = (struct ibv_send_wr){
+		.opcode = hdr_flags(hdr) & PKT_IMM ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND,
+		.sg_list = work.sge,
+		.num_sge = 1,
+		.imm_data = hdr->imm,
+		.send_flags = IBV_SEND_INLINE | (hdr->solicited ? IBV_SEND_SOLICITED : 0)
+	};
+	if (packet->ipv6)
+		memcpy(m.grh, packet->ip, HCA_GRH);
+	else
+		memcpy(m.grh + HCA_GRH - IPV4, packet->ip, IPV4);
+	if (hdr->dest_qpn == MULTICAST_QP)
+		send_to_groups(&m, packet->gid, hdr->qkey);
+	else
+		send_to(&m, target(hdr->dest_qpn), hdr->qkey);
+}
+
 enum ibv_wc_status message_datagram(struct message *m)
 {
 	const struct queue *sq = &m->from->object.sq;
@@ -150,8 +228,9 @@ enum ibv_wc_status message_datagram(struct message *m)
 	m->bytes += HCA_GRH;
 	if (number != MULTICAST_QP && leads_here(av))
 		send_to(m, target(number), qkey);
-	for (int i = 0; i < HCA_GROUPS && m->has_grh && number == MULTICAST_QP; i++)
-		if (hca.groups[i].used && !memcmp(hca.groups[i].gid, av + AV_GID, GID))
-			send_to(m, message_qp(hca.groups[i].qp), qkey);
+	if (m->has_grh && number == MULTICAST_QP)
+		send_to_groups(m, av + AV_GID, qkey);
+	if (hca_ethernet && !leads_here(av))
+		return send_packet(m, av, m->bytes - HCA_GRH, number, qkey);
 	return IBV_WC_SUCCESS;
 }

@@ -4,7 +4,7 @@
  * "wire" and the slot of the adapter. A frame from there goes to the first receive queue that has a
  * buffer. Steering is not played.
  */
-#include "tests/hosts/vm/pci/mlx5.h"
+#include "tests/hosts/vm/pci/mlx5_wire.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -54,7 +54,7 @@ enum {
 static struct frame {
 	struct virtio_net_hdr header;
 	uint8_t bytes[LONGEST];
-} frame;
+} frame, received;
 
 static int tap = -1;
 
@@ -71,6 +71,20 @@ static void open_tap(void)
 	if (any < 0 || ioctl(any, SIOCSIFTXQLEN, &request))
 		play_die("the queue of %s", request.ifr_name);
 	close(any);
+}
+
+/* EIO: nobody has switched the tap device on. */
+static void transmit(size_t length)
+{
+	if (write(tap, &frame, sizeof(frame.header) + length) < 0 && errno != EIO)
+		PLAY_LOG("a frame of %zu bytes: %s\n", length, strerror(errno));
+}
+
+void hca_transmit(const uint8_t *bytes, size_t length)
+{
+	frame.header = (struct virtio_net_hdr){ 0 };
+	memcpy(frame.bytes, bytes, length);
+	transmit(length);
 }
 
 /* Numbers begin with 1. */
@@ -261,9 +275,7 @@ static void send_frame(const struct hca_frames *sq, const uint8_t *request, uint
 		return;
 	}
 	describe(request);
-	/* EIO: nobody has switched the tap device on. */
-	if (write(tap, &frame, sizeof(frame.header) + length) < 0 && errno != EIO)
-		PLAY_LOG("a frame of %zu bytes: %s\n", length, strerror(errno));
+	transmit(length);
 }
 
 static bool send_frames(struct hca_frames *q)
@@ -366,13 +378,15 @@ static bool receive_frames(void)
 	ssize_t n;
 
 	for (;;) {
-		n = read(tap, &frame, sizeof(frame)) - (ssize_t)sizeof(frame.header);
+		n = read(tap, &received, sizeof(received)) - (ssize_t)sizeof(received.header);
 		if (n < ETH_HLEN)
 			return any;
 		any = true;
+		if (wire_receive(received.bytes, n))
+			continue;
 		rq = receiver();
 		if (rq)
-			deliver(rq, frame.bytes, n);
+			deliver(rq, received.bytes, n);
 	}
 }
 

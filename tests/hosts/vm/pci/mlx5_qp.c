@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Queue pairs: creation, transitions, and the context that a query returns. */
 #include "tests/hosts/vm/pci/mlx5.h"
+#include "tests/hosts/vm/pci/mlx5_wire.h"
 #include "tests/hosts/vm/pci/play.h"
 
 enum {
@@ -123,6 +124,7 @@ enum hca_status hca_destroy_qp(const struct hca_call *call)
 	if (!qp)
 		return HCA_BAD_RESOURCE;
 	qp->used = false;
+	wire_forget(qp);
 	hca_unmap_ring(&qp->map);
 	return HCA_OK;
 }
@@ -175,10 +177,12 @@ static void take_required(struct hca_qp *qp, const uint8_t *c, uint32_t opcode)
 		copy_path(qp, c);
 		if (get(c, QPC_RRE) | get(c, QPC_RWE) | get(c, QPC_RAE))
 			copy_access(qp, c);
+		qp->receiving.psn = get(c, QPC_NEXT_RCV_PSN);
 		break;
 	case RTR2RTS:
 		for (size_t i = 0; i < sizeof(rts) / sizeof(rts[0]); i++)
 			copy(qp, c, rts[i]);
+		qp->sending.first = get(c, QPC_NEXT_SEND_PSN);
 		break;
 	}
 }
@@ -203,6 +207,7 @@ static void reset(struct hca_qp *qp)
 	qp->object.state = IBV_QPS_RESET;
 	qp->object.sq.consumed = qp->object.rq.consumed = 0;
 	qp->waiting_since = 0;
+	wire_forget(qp);
 }
 
 void hca_qp_error(struct hca_qp *qp)

@@ -4,112 +4,15 @@
 
 #include <errno.h>
 #include <infiniband/mlx5/wqe.h>
-#include "tests/hosts/vm/pci/mlx5_host.h"
+#include "tests/hosts/vm/pci/mlx5_pieces.h"
+#include "tests/hosts/vm/pci/mlx5_wire.h"
 #include "tests/hosts/vm/pci/play.h"
 
 enum {
 	RETRY_MS = 4000,
 	RNR_FOREVER = 7,
 	NO_PKEY = 0xffff, /* a datagram's P_Key, in the place of its immediate */
-	MOST_PIECES = WORK_SGES + 1,
 };
-
-/* A list of buffers. A plain one is memory of this process: inline data or a GRH. */
-struct pieces {
-	struct {
-		uint64_t address;
-		uint32_t length, key;
-		bool plain;
-	} at[MOST_PIECES];
-	int next, count;
-	uint32_t pd, qp;
-	unsigned access;
-};
-
-static void add(struct pieces *p, uint64_t address, uint32_t length, uint32_t key, bool plain)
-{
-	p->at[p->count].address = address;
-	p->at[p->count].length = length;
-	p->at[p->count].key = key;
-	p->at[p->count++].plain = plain;
-}
-
-/* Inline data is in the request, and beside other data in the ring. */
-static void add_work(struct pieces *p, const struct work *work, const struct queue *ring)
-{
-	bool is_inline = work->wr.send_flags & IBV_SEND_INLINE;
-	size_t size = ring ? (size_t)ring->entries * ring->stride : 0;
-
-	for (int i = 0; i < work->wr.num_sge; i++) {
-		const struct ibv_sge *sge = &work->sge[i];
-		bool in_ring = ring && sge->lkey == HCA_RING_KEY &&
-			       sge->addr - (uintptr_t)ring->base < size;
-
-		add(p, sge->addr, sge->length, sge->lkey, is_inline || in_ring);
-	}
-}
-
-static uint64_t length_of(const struct pieces *p)
-{
-	uint64_t length = 0;
-
-	for (int i = p->next; i < p->count; i++)
-		length += p->at[i].length;
-	return length;
-}
-
-/* Return the next bytes, at most *length. NULL: a key does not allow it. */
-static uint8_t *next_bytes(struct pieces *p, size_t *length)
-{
-	size_t together = *length;
-	uint8_t *at;
-
-	while (p->next < p->count && !p->at[p->next].length)
-		p->next++;
-	if (p->next == p->count)
-		return NULL;
-	at = p->at[p->next].plain
-		     ? (uint8_t *)(uintptr_t)p->at[p->next].address
-		     : hca_key_memory(p->at[p->next].key, p->pd, p->qp, p->at[p->next].address,
-				      p->at[p->next].length, p->access, &together);
-	if (*length > p->at[p->next].length)
-		*length = p->at[p->next].length;
-	if (*length > together)
-		*length = together;
-	return at;
-}
-
-static void advance(struct pieces *p, size_t length)
-{
-	p->at[p->next].address += length;
-	p->at[p->next].length -= length;
-}
-
-enum side {
-	NEITHER,
-	SOURCE,
-	TARGET,
-};
-
-/* Return the side whose keys do not allow the move. */
-static enum side move(struct pieces *source, struct pieces *target, uint64_t length)
-{
-	while (length) {
-		size_t n = length;
-		const uint8_t *from = next_bytes(source, &n);
-		uint8_t *to = from ? next_bytes(target, &n) : NULL;
-
-		if (!from)
-			return SOURCE;
-		if (!to)
-			return TARGET;
-		memcpy(to, from, n);
-		advance(source, n);
-		advance(target, n);
-		length -= n;
-	}
-	return NEITHER;
-}
 
 static struct hca_srq *srq_of(const struct message *m)
 {
@@ -151,14 +54,14 @@ static enum ibv_wc_status scatter(const struct message *m, struct work *receive)
 	struct pieces target = { .pd = srq ? srq->pd : m->to->pd, .access = HCA_LOCAL_WRITE };
 
 	if (m->is_datagram)
-		add(&source, (uintptr_t)m->grh, sizeof(m->grh), 0, true);
-	add_work(&source, m->work, &m->from->object.sq);
+		pieces_add(&source, (uintptr_t)m->grh, sizeof(m->grh), 0, true);
+	pieces_add_work(&source, m->work, &m->from->object.sq);
 	receive->wr.send_flags = 0;
 	receive->wr.sg_list = receive->sge;
-	add_work(&target, receive, NULL);
-	if (length_of(&source) > length_of(&target))
+	pieces_add_work(&target, receive, NULL);
+	if (pieces_length(&source) > pieces_length(&target))
 		return IBV_WC_LOC_LEN_ERR;
-	switch (move(&source, &target, length_of(&source))) {
+	switch (pieces_move(&source, &target, pieces_length(&source))) {
 	case SOURCE:
 		return IBV_WC_LOC_QP_OP_ERR;
 	case TARGET:
@@ -267,11 +170,12 @@ static enum ibv_wc_status rdma(struct message *m, bool reads)
 
 	if (!m->bytes)
 		return IBV_WC_SUCCESS;
-	add_work(&local, m->work, &m->from->object.sq);
-	add(&remote, wr->wr.rdma.remote_addr, m->bytes, wr->wr.rdma.rkey, false);
+	pieces_add_work(&local, m->work, &m->from->object.sq);
+	pieces_add(&remote, wr->wr.rdma.remote_addr, m->bytes, wr->wr.rdma.rkey, false);
 	if (!get(m->to->context, reads ? QPC_RRE : QPC_RWE))
 		return refuse(m->to, HCA_EVENT_ACCESS_ERROR, IBV_WC_REM_ACCESS_ERR);
-	refused = reads ? move(&remote, &local, m->bytes) : move(&local, &remote, m->bytes);
+	refused = reads ? pieces_move(&remote, &local, m->bytes)
+			: pieces_move(&local, &remote, m->bytes);
 	if (refused == (reads ? SOURCE : TARGET))
 		return refuse(m->to, HCA_EVENT_ACCESS_ERROR, IBV_WC_REM_ACCESS_ERR);
 	return refused == NEITHER ? IBV_WC_SUCCESS : IBV_WC_LOC_PROT_ERR;
@@ -297,9 +201,9 @@ static enum ibv_wc_status atomic(struct message *m)
 		__atomic_compare_exchange_n(word, &old, wr->wr.atomic.swap, false, __ATOMIC_SEQ_CST,
 					    __ATOMIC_SEQ_CST);
 	}
-	add(&source, (uintptr_t)&old, sizeof(old), 0, true);
-	add_work(&local, m->work, NULL);
-	return move(&source, &local, sizeof(old)) ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
+	pieces_add(&source, (uintptr_t)&old, sizeof(old), 0, true);
+	pieces_add_work(&local, m->work, NULL);
+	return pieces_move(&source, &local, sizeof(old)) ? IBV_WC_LOC_PROT_ERR : IBV_WC_SUCCESS;
 }
 
 /* Wait for the peer or its receive. Return @status when that has taken too long. */
@@ -365,6 +269,8 @@ static int send_connected(struct message *m)
 	static struct work receive;
 	bool is_reliable = m->from->type != HCA_UC;
 
+	if (hca_ethernet && !leads_here(m->from))
+		return wire_message(m);
 	m->to = message_qp(get(m->from->context, QPC_REMOTE_QPN));
 	if (!is_connected(m->from, m->to))
 		return is_reliable ? wait_for_peer(m->from, false, IBV_WC_RETRY_EXC_ERR)

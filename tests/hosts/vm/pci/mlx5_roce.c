@@ -18,13 +18,6 @@ enum {
 	UDP_PORT = 4791,
 };
 
-/* The header that a completion of a datagram names. */
-enum {
-	HEADER_GRH,
-	HEADER_IPV6,
-	HEADER_IPV4,
-};
-
 bool hca_ethernet;
 static uint32_t mtu = 1500;
 
@@ -171,8 +164,8 @@ const struct hca_address *hca_address(uint32_t index)
 uint8_t hca_header_kind(const struct hca_address *from)
 {
 	if (!from || from->version != HCA_ROCE_V2)
-		return HEADER_GRH;
-	return from->ipv6 ? HEADER_IPV6 : HEADER_IPV4;
+		return HCA_HEADER_GRH;
+	return from->ipv6 ? HCA_HEADER_IPV6 : HCA_HEADER_IPV4;
 }
 
 bool hca_is_own_mac(const uint8_t *mac)

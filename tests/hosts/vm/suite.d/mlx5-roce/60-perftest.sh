@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# perftest on an Ethernet port, with and without events, and by the connection manager, with both libraries.
+# perftest on an Ethernet port, with and without events, with both libraries. It has no events for writes, and its programs of
+# latency post more than their queue holds when an event is early.
 
 . "$SUITE/played.sh"
 perftest()
@@ -11,9 +12,8 @@ perftest()
 export UROCE=off
 for library in ours theirs; do
     perftest $library ib_write_bw -x 3 -s 65536
-    perftest $library ib_write_bw -x 3 -e
     perftest $library ib_send_bw -x 3 -s 4096 -e
-    perftest $library ib_read_lat -x 3 -e
+    perftest $library ib_read_bw -x 3 -e
     perftest $library ib_atomic_lat -x 3 -A CMP_AND_SWAP
 done
 [ ! -s /run/play_mlx5.log ] || { fail "the adapter says:"; cat /run/play_mlx5.log; }

@@ -6,8 +6,8 @@ type -P ucx_perftest >/dev/null || { echo "ucx_perftest is not installed"; exit 
 . "$SUITE/played.sh"
 export UROCE=off UCX_NET_DEVICES=$RT_DEVICE:1
 for library in ours theirs; do
-    for transport in rc_verbs rc_mlx5 ud_verbs ud_mlx5; do
-        UCX_TLS=$transport with $library "$SUITE/../../adapters/lab/pair" 13337 -- -- ucx_perftest -t tag_lat -n 50 -w 5 >result 2>&1 ||
+    for transport in rc_v rc_x ud_v ud_x; do
+        UCX_TLS=$transport,self with $library "$SUITE/../../adapters/lab/pair" 13337 -- -- ucx_perftest -t tag_lat -n 50 -w 5 >result 2>&1 ||
             { fail "$library, $transport:"; cat result; }
     done
 done

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "tests/hosts/vm/pci/mlx5_pieces.h"
+
+#include "tests/hosts/vm/pci/mlx5_host.h"
+
+void pieces_add(struct pieces *p, uint64_t address, uint32_t length, uint32_t key, bool plain)
+{
+	p->at[p->count].address = address;
+	p->at[p->count].length = length;
+	p->at[p->count].key = key;
+	p->at[p->count++].plain = plain;
+}
+
+/* Inline data is in the request, and beside other data in the ring. */
+void pieces_add_work(struct pieces *p, const struct work *work, const struct queue *ring)
+{
+	bool is_inline = work->wr.send_flags & IBV_SEND_INLINE;
+	size_t size = ring ? (size_t)ring->entries * ring->stride : 0;
+
+	for (int i = 0; i < work->wr.num_sge; i++) {
+		const struct ibv_sge *sge = &work->sge[i];
+		bool in_ring = ring && sge->lkey == HCA_RING_KEY &&
+			       sge->addr - (uintptr_t)ring->base < size;
+
+		pieces_add(p, sge->addr, sge->length, sge->lkey, is_inline || in_ring);
+	}
+}
+
+uint64_t pieces_length(const struct pieces *p)
+{
+	uint64_t length = 0;
+
+	for (int i = p->next; i < p->count; i++)
+		length += p->at[i].length;
+	return length;
+}
+
+/* Return the next bytes, at most *length. NULL: a key does not allow it. */
+static uint8_t *next_bytes(struct pieces *p, size_t *length)
+{
+	size_t together = *length;
+	uint8_t *at;
+
+	while (p->next < p->count && !p->at[p->next].length)
+		p->next++;
+	if (p->next == p->count)
+		return NULL;
+	at = p->at[p->next].plain
+		     ? (uint8_t *)(uintptr_t)p->at[p->next].address
+		     : hca_key_memory(p->at[p->next].key, p->pd, p->qp, p->at[p->next].address,
+				      p->at[p->next].length, p->access, &together);
+	if (*length > p->at[p->next].length)
+		*length = p->at[p->next].length;
+	if (*length > together)
+		*length = together;
+	return at;
+}
+
+static void advance(struct pieces *p, size_t length)
+{
+	p->at[p->next].address += length;
+	p->at[p->next].length -= length;
+}
+
+void pieces_skip(struct pieces *p, uint64_t length)
+{
+	while (length && p->next < p->count) {
+		uint32_t here = p->at[p->next].length;
+		uint32_t n = here < length ? here : length;
+
+		advance(p, n);
+		length -= n;
+		p->next += n == here;
+	}
+}
+
+enum side pieces_move(struct pieces *source, struct pieces *target, uint64_t length)
+{
+	while (length) {
+		size_t n = length;
+		const uint8_t *from = next_bytes(source, &n);
+		uint8_t *to = from ? next_bytes(target, &n) : NULL;
+
+		if (!from)
+			return SOURCE;
+		if (!to)
+			return TARGET;
+		memcpy(to, from, n);
+		advance(source, n);
+		advance(target, n);
+		length -= n;
+	}
+	return NEITHER;
+}
