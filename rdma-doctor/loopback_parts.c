@@ -13,9 +13,9 @@
 #include "rdma-doctor/loopback.h"
 
 enum {
-	LATENCY_COUNT = 500,
+	LATENCY_COUNT = 200,
 	LATENCY_BYTES = 8,
-	RATE_BURST = 16, /* RDMA writes that are under way */
+	RATE_BURST = 8, /* RDMA writes that are under way */
 	UD_COUNT = 32,
 	DATAGRAM_NUMBER = LOOPBACK_DATAGRAM - 1, /* last byte of a datagram */
 };
@@ -23,8 +23,8 @@ enum {
 /* Limits that a working device never reaches, and the time of the measurements. */
 static const uint64_t patience = 10 * CLOCK_SECOND;
 static const uint64_t datagram_patience = 5 * CLOCK_SECOND;
-static const uint64_t latency_time = CLOCK_SECOND / 2;
-static const uint64_t rate_time = CLOCK_SECOND / 4;
+static const uint64_t latency_time = CLOCK_SECOND / 5;
+static const uint64_t rate_time = CLOCK_SECOND / 10;
 
 static void part_fail(struct transfer_part *part, const char *verb, int error, int status)
 {
