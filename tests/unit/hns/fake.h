@@ -35,6 +35,9 @@ struct fake {
 	char cqes[ENTRIES * 64];
 	uint64_t doorbell;
 	uint64_t direct[8];
+	/* For threads of a test. */
+	atomic_bool stop;
+	atomic_uint posts;
 };
 
 struct fake *fake_create(enum ibv_qp_type type);

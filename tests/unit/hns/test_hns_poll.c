@@ -3,6 +3,7 @@
 #include "tests/unit/hns/fake.h"
 
 enum {
+	POSTS = 300000,			   /* of a thread, while another one polls */
 	FAILED = 0x15 << CQE_STATUS_SHIFT, /* retries exceeded */
 	FLUSHED = 0x05 << CQE_STATUS_SHIFT,
 };
@@ -182,6 +183,36 @@ static void test_failures(void **state)
 	}
 }
 
+static void *post_always(void *arg)
+{
+	struct fake *f = arg;
+
+	while (!atomic_load(&f->stop)) {
+		fake_post(f, fake_wr(IBV_WR_SEND, 1));
+		atomic_fetch_add(&f->posts, 1);
+	}
+	return NULL;
+}
+
+/* A thread posts to a full queue, while another one polls failures of it. Neither waits for a lock
+ * that the other holds. */
+static void test_threads(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC);
+	pthread_t poster;
+
+	assert_int_equal(pthread_create(&poster, NULL, post_always, f), 0);
+	for (uint32_t i = 0; atomic_load(&f->posts) < POSTS; i++) {
+		hns_qp_gates_set(&f->qp, IBV_QPS_RTS);
+		fake_entry(f, i, FAILED);
+		assert_int_equal(fake_poll_one(f).status, IBV_WC_RETRY_EXC_ERR);
+		assert_int_equal(f->qp.state, IBV_QPS_ERR);
+	}
+	atomic_store(&f->stop, true);
+	pthread_join(poster, NULL);
+	fake_free(f);
+}
+
 /* An entry of no queue pair is skipped, and completions in front of it are not lost. */
 static void test_unknown(void **state)
 {
@@ -279,9 +310,9 @@ int main(void)
 		cmocka_unit_test(test_sends),	 cmocka_unit_test(test_each),
 		cmocka_unit_test(test_receives), cmocka_unit_test(test_datagrams),
 		cmocka_unit_test(test_shared),	 cmocka_unit_test(test_xrc),
-		cmocka_unit_test(test_failures), cmocka_unit_test(test_unknown),
-		cmocka_unit_test(test_clean),	 cmocka_unit_test(test_arm),
-		cmocka_unit_test(test_extended),
+		cmocka_unit_test(test_failures), cmocka_unit_test(test_threads),
+		cmocka_unit_test(test_unknown),	 cmocka_unit_test(test_clean),
+		cmocka_unit_test(test_arm),	 cmocka_unit_test(test_extended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
