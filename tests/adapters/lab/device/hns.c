@@ -4,8 +4,8 @@
  * little-endian, except doorbell records, which have the byte order of the processor.
  *
  * "hns" is HIP09 on a kernel that grants a context no features, and "hns-full" is HIP09 on a
- * kernel that grants all of them. "hns-hip08" is the older adapter, which has no datagrams. In
- * traces it has no doorbell records.
+ * kernel that grants long lists and has all answers. "hns-hip08" is the older adapter, which has no
+ * datagrams. In traces it has no doorbell records.
  */
 #include "tests/adapters/lab/device/hns.h"
 #include "tests/adapters/lab/device/bytes.h"
@@ -84,11 +84,6 @@ bool hns_is_old(void)
 	return device == &device_hns_hip08;
 }
 
-bool hns_grants(uint32_t flag)
-{
-	return granted & flag;
-}
-
 static int get_context(struct command *command)
 {
 	struct hns_roce_ib_alloc_ucontext_resp response = {
@@ -100,8 +95,7 @@ static int get_context(struct command *command)
 
 	command_request(command, &q, sizeof(q));
 	if (is_full()) {
-		granted = q.config & (HNS_ROCE_EXSGE_FLAGS | HNS_ROCE_RQ_INLINE_FLAGS |
-				      HNS_ROCE_CQE_INLINE_FLAGS);
+		granted = q.config & HNS_ROCE_EXSGE_FLAGS;
 		response.config = granted;
 		response.max_inline_data = granted & HNS_ROCE_EXSGE_FLAGS ? MAX_INLINE : 0;
 		response.congest_type = 1 << HNS_ROCE_CREATE_QP_FLAGS_DCQCN |
@@ -201,7 +195,7 @@ static uint32_t segments_of(const struct ib_uverbs_ex_create_qp *q, uint32_t sen
 
 	if (q->max_send_sge > within)
 		each = q->max_send_sge - within;
-	if (hns_grants(HNS_ROCE_RSP_EXSGE_FLAGS)) {
+	if (granted & HNS_ROCE_RSP_EXSGE_FLAGS) {
 		bytes = q->max_inline_data ? bytes_power_of_two(q->max_inline_data) : 0;
 		if (bytes > MAX_INLINE)
 			bytes = MAX_INLINE;

@@ -37,13 +37,9 @@ struct hns_played_srq {
 
 /* Return whether the adapter is the older one, HIP08. */
 bool hns_is_old(void);
-/* Return whether the kernel granted this flag of a context: HNS_ROCE_RSP_. */
-bool hns_grants(uint32_t flag);
 
 int hns_next_send(struct object *qp, struct work *work);
 int hns_next_receive(struct object *queue, struct work *work);
-/* Read a receive at @wqe, which has @sges segments. */
-void hns_read_receive(const uint8_t *wqe, uint32_t sges, struct work *work);
 uint16_t hns_traced_id(const struct object *qp, bool receive, uint32_t index);
 uint8_t hns_traced_note(enum ibv_wr_opcode opcode);
 

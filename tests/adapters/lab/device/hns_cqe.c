@@ -11,10 +11,6 @@ enum {
 	INDEX_MASK = 0xffffff,
 	RECEIVE = 1 << 6,
 	OWNER = 1 << 7,
-	RQ_INLINE = 1 << 5,
-	CQE_INLINE = 1 << 24,
-	CQE_INLINE_MOST = 32,
-	RQ_INLINE_MOST = 64,
 	PORT_IPV4 = 1 << 16,
 	RECV_WRITE_IMM = 0,
 	RECV_SEND = 1,
@@ -104,51 +100,6 @@ static uint32_t received_opcode(const struct ibv_wc *wc)
 	return wc->wc_flags & IBV_WC_WITH_IMM ? RECV_SEND_IMM : RECV_SEND;
 }
 
-/* ---- data within a completion or within the receive. The model has written the data into the
- * memory of the process, from where this file takes it away again. */
-
-static uint32_t gather(const struct work *work, uint8_t *to, uint32_t length)
-{
-	uint32_t done = 0;
-
-	for (int i = 0; i < work->wr.num_sge && done < length; i++) {
-		uint8_t *from = bytes_pointer(work->sge[i].addr);
-		uint32_t part = work->sge[i].length;
-
-		if (part > length - done)
-			part = length - done;
-		memcpy(to + done, from, part);
-		memset(from, 0xee, part);
-		done += part;
-	}
-	return done;
-}
-
-static void move_inline(struct object *cq, const struct completion *c, uint32_t *cqe)
-{
-	static struct work work; /* large; under device_lock */
-	const struct queue *rq = c->srq ? &c->srq->rq : &c->qp->rq;
-	uint8_t *wqe = rq->base + (size_t)(c->id & (rq->entries - 1)) * rq->stride;
-	bool sent = c->wc->opcode == IBV_WC_RECV && !c->wc->status && c->wc->byte_len;
-	bool connected = c->qp && c->qp->qp_type != IBV_QPT_UD;
-
-	if (!sent || !connected || !model_on())
-		return;
-	hns_read_receive(wqe, rq->stride / HNS_SEGMENT, &work);
-	if (hns_grants(HNS_ROCE_RSP_CQE_INLINE_FLAGS) && cq->ring.stride == 64 &&
-	    c->wc->byte_len <= CQE_INLINE_MOST) {
-		gather(&work, (uint8_t *)&cqe[8], c->wc->byte_len);
-		cqe[2] |= htole32(CQE_INLINE);
-	} else if (hns_grants(HNS_ROCE_RSP_RQ_INLINE_FLAGS) && !c->srq &&
-		   c->wc->byte_len <= rq->stride && c->wc->byte_len <= RQ_INLINE_MOST) {
-		uint8_t data[RQ_INLINE_MOST];
-
-		gather(&work, data, c->wc->byte_len);
-		memcpy(wqe, data, c->wc->byte_len);
-		cqe[0] |= htole32(RQ_INLINE);
-	}
-}
-
 static void complete_receive(struct object *cq, const struct completion *c)
 {
 	const struct ibv_wc *wc = c->wc;
@@ -168,7 +119,6 @@ static void complete_receive(struct object *cq, const struct completion *c)
 			(wc->wc_flags & IBV_WC_GRH ? 1u << 30 : 0)),
 	};
 
-	move_inline(cq, c, cqe);
 	write_entry(cq, cqe);
 }
 

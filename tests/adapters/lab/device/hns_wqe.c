@@ -232,7 +232,7 @@ int hns_next_send(struct object *qp, struct work *work)
 	return r ? r : 1;
 }
 
-void hns_read_receive(const uint8_t *wqe, uint32_t sges, struct work *work)
+static void read_receive(const uint8_t *wqe, uint32_t sges, struct work *work)
 {
 	work->wr.num_sge = 0;
 	for (uint32_t i = 0; i < sges && i < WORK_SGES; i++, wqe += HNS_SEGMENT) {
@@ -271,7 +271,7 @@ int hns_next_receive(struct object *queue, struct work *work)
 		return 0;
 	work->id = index;
 	work->entries = 1;
-	hns_read_receive(rq->base + (size_t)index * rq->stride, rq->stride / HNS_SEGMENT, work);
+	read_receive(rq->base + (size_t)index * rq->stride, rq->stride / HNS_SEGMENT, work);
 	return 1;
 }
 
