@@ -153,6 +153,7 @@ static int copy_map(struct ionic_qp *qp, struct ionic_wq *wq, uint8_t granted, u
 		    uint64_t type)
 {
 	const uint8_t kinds = IONIC_CMB_WC | IONIC_CMB_UC;
+	int r;
 
 	if (granted & ~(wq->cmb | kinds)) {
 		verbs_err(qp->vqp.qp.context,
@@ -163,9 +164,10 @@ static int copy_map(struct ionic_qp *qp, struct ionic_wq *wq, uint8_t granted, u
 	wq->cmb = granted & IONIC_CMB_ENABLE ? granted : 0;
 	if (!wq->cmb)
 		return 0;
-	if (wq->cmb & IONIC_CMB_EXPDB)
+	r = kit_page_map(qp->vqp.qp.context, key, wq->memory.buf.size, PROT_WRITE, &wq->copy);
+	if (!r && wq->cmb & IONIC_CMB_EXPDB)
 		express_write(wq, type, (uint64_t)qp->number << IONIC_NUMBER_SHIFT);
-	return kit_page_map(qp->vqp.qp.context, key, wq->memory.buf.size, PROT_WRITE, &wq->copy);
+	return r;
 }
 
 /* ---- creation */
