@@ -145,6 +145,7 @@ static void options_inherit(struct rs_socket *child, const struct rs_socket *lis
 	child->reuse_address = listener->reuse_address;
 	memcpy(child->given, listener->given, sizeof(child->given));
 	child->given_set = listener->given_set;
+	rs_kernel_options_inherit(child, listener);
 }
 
 /* Destroy a socket that the program has never received. */

@@ -437,7 +437,7 @@ static int option_set(struct rs_socket *s, int level, int name, const void *valu
 {
 	const struct option *option = option_find(level, name);
 	atomic_int *timeout_ms = timeout_find(s, level, name);
-	int number, r;
+	int number, r, kernels = rs_kernel_option_find(level, name);
 
 	if (timeout_ms)
 		return timeout_set(timeout_ms, value, size);
@@ -445,6 +445,8 @@ static int option_set(struct rs_socket *s, int level, int name, const void *valu
 		return linger_set(s, value, size);
 	if (s->ds && !(option && option->of_datagrams))
 		return ds_option_set(s, level, name, value, size);
+	if (kernels >= 0)
+		return rs_kernel_option_set(s, kernels, value, size);
 	if (size < sizeof(number) && level != IPPROTO_IP)
 		return -EINVAL; /* as the kernel, which has not looked at the name yet */
 	if (!option || !option->set)
@@ -503,7 +505,7 @@ static int option_get(struct rs_socket *s, int level, int name, void *value, soc
 {
 	const struct option *option = option_find(level, name);
 	atomic_int *timeout_ms = timeout_find(s, level, name);
-	int number;
+	int number, kernels = rs_kernel_option_find(level, name);
 
 	if (level == IPPROTO_TCP && name == TCP_INFO && !s->ds)
 		return tcp_info_get(s, value, size);
@@ -513,6 +515,8 @@ static int option_get(struct rs_socket *s, int level, int name, void *value, soc
 		return linger_get(s, value, size);
 	if (s->ds && !(option && option->of_datagrams))
 		return ds_option_get(s, level, name, value, size);
+	if (kernels >= 0)
+		return rs_kernel_option_get(s, kernels, value, size);
 	if (!option)
 		return -ENOPROTOOPT;
 	if (!value || !size)
@@ -547,7 +551,7 @@ RS_EXPORT bool rs_option_of_tcp(unsigned int *next, struct rs_option_value *ret)
 	while (i < ARRAY_SIZE(options) && (!options[i].set || options[i].level == SOL_RDMA))
 		i = (*next)++;
 	if (i >= ARRAY_SIZE(options) + ARRAY_SIZE(others))
-		return false;
+		return rs_kernel_option_row(i - ARRAY_SIZE(options) - ARRAY_SIZE(others), ret);
 	*ret = i < ARRAY_SIZE(options)
 		       ? (struct rs_option_value){ options[i].level, options[i].name, sizeof(int) }
 		       : others[i - ARRAY_SIZE(options)];
@@ -556,6 +560,8 @@ RS_EXPORT bool rs_option_of_tcp(unsigned int *next, struct rs_option_value *ret)
 
 static bool option_given(struct rs_socket *s, unsigned int i, struct rs_option_value *ret)
 {
+	if (i >= ARRAY_SIZE(options) + ARRAY_SIZE(others))
+		return rs_kernel_option_kept(s, i - ARRAY_SIZE(options) - ARRAY_SIZE(others), ret);
 	if (i >= ARRAY_SIZE(options))
 		return other_is_given(s, ret->name) &&
 		       option_get(s, ret->level, ret->name, &ret->number, &ret->size) == 0;

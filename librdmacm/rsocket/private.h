@@ -98,6 +98,8 @@ int rs_move(int fd, bool exclusive);
 
 /* ---- option.c ---- */
 
+#define RS_OPTION_TEXT 16 /* TCP_CA_NAME_MAX */
+
 struct rs_option_value {
 	int level, name;
 	socklen_t size;
@@ -105,6 +107,7 @@ struct rs_option_value {
 		int number;
 		struct timeval time;
 		struct linger linger;
+		char text[RS_OPTION_TEXT];
 	};
 };
 

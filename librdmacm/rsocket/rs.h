@@ -15,6 +15,7 @@
  *   iomap.c     memory that the peer writes to by offset
  *   receive.c   receiving
  *   option.c    options and flags
+ *   kernel_option.c  options without a meaning for RDMA, which the kernel checks
  *   poll.c      rpoll() and rselect()
  *   epoll.c     repoll
  *   service.c   the thread that accepts connections and keeps them alive
@@ -181,6 +182,7 @@ struct rs_socket {
 	size_t receive_least;	   /* of SO_RCVLOWAT */
 	int given[RS_OPTIONS_MAX]; /* values of rsetsockopt(), by row of the table of options */
 	uint64_t given_set;	   /* bits: which of @given are set */
+	struct rs_kernel_value *kernel_values; /* of kernel_option.c; NULL: none is set */
 
 	/* Of a connection. */
 	struct ibv_comp_channel *comp;
@@ -551,6 +553,16 @@ int rs_shutdown(struct rs_socket *s, int how);
  */
 bool rs_end_is_due(const struct rs_socket *s);
 void rs_end_tell_late(struct rs_socket *s); /* with @lock held; no action if the peer was told */
+/* kernel_option.c: options of streams, by their place in its list */
+struct rs_option_value;
+int rs_kernel_option_find(int level, int name); /* -1: the list does not have it */
+int rs_kernel_option_set(struct rs_socket *s, int i, const void *value, socklen_t size);
+int rs_kernel_option_get(struct rs_socket *s, int i, void *value, socklen_t *size);
+void rs_kernel_options_inherit(struct rs_socket *child, const struct rs_socket *listener);
+/* Return whether the list has so many, and its level, name and largest size. */
+bool rs_kernel_option_row(unsigned int i, struct rs_option_value *ret);
+/* Return whether the program has set the option, and its value. */
+bool rs_kernel_option_kept(struct rs_socket *s, unsigned int i, struct rs_option_value *ret);
 /*
  * move.c: an accepted socket has a high number while it waits for raccept(), which gives it the
  * lowest free number. Return: the number.

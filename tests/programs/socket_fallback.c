@@ -75,15 +75,25 @@ static void case_fallback_epoll(void)
 static const struct {
 	int level, name, value, read; /* @read: what getsockopt() says then */
 } numbers[] = {
-	{ SOL_SOCKET, SO_RCVBUF, 9999, 19998 },	 { SOL_SOCKET, SO_SNDBUF, 9999, 19998 },
-	{ SOL_SOCKET, SO_KEEPALIVE, 1, 1 },	 { SOL_SOCKET, SO_REUSEADDR, 1, 1 },
-	{ SOL_SOCKET, SO_OOBINLINE, 1, 1 },	 { IPPROTO_IP, IP_TOS, 0x10, 0x10 },
+	{ SOL_SOCKET, SO_RCVBUF, 9999, 19998 },
+	{ SOL_SOCKET, SO_SNDBUF, 9999, 19998 },
+	{ SOL_SOCKET, SO_KEEPALIVE, 1, 1 },
+	{ SOL_SOCKET, SO_REUSEADDR, 1, 1 },
+	{ SOL_SOCKET, SO_OOBINLINE, 1, 1 },
+	{ IPPROTO_IP, IP_TOS, 0x10, 0x10 },
 	{ SOL_SOCKET, SO_PRIORITY, 3, 3 }, /* behind IP_TOS, which sets it */
-	{ IPPROTO_IP, IP_TTL, 77, 77 },		 { IPPROTO_TCP, TCP_NODELAY, 1, 1 },
-	{ IPPROTO_TCP, TCP_KEEPIDLE, 300, 300 }, { IPPROTO_TCP, TCP_KEEPCNT, 7, 7 },
-	{ IPPROTO_TCP, TCP_KEEPINTVL, 11, 11 },	 { IPPROTO_TCP, TCP_USER_TIMEOUT, 5000, 5000 },
-	{ IPPROTO_TCP, TCP_SYNCNT, 4, 4 },	 { IPPROTO_TCP, TCP_CORK, 1, 1 },
+	{ IPPROTO_IP, IP_TTL, 77, 77 },
+	{ IPPROTO_TCP, TCP_NODELAY, 1, 1 },
+	{ IPPROTO_TCP, TCP_KEEPIDLE, 300, 300 },
+	{ IPPROTO_TCP, TCP_KEEPCNT, 7, 7 },
+	{ IPPROTO_TCP, TCP_KEEPINTVL, 11, 11 },
+	{ IPPROTO_TCP, TCP_USER_TIMEOUT, 5000, 5000 },
+	{ SOL_SOCKET, SO_MAX_PACING_RATE, 77777, 77777 },
+	{ IPPROTO_TCP, TCP_SYNCNT, 4, 4 },
+	{ IPPROTO_TCP, TCP_CORK, 1, 1 },
 };
+
+#define CONGESTION "reno" /* every kernel has it */
 
 static void options_set(int fd)
 {
@@ -93,6 +103,8 @@ static void options_set(int fd)
 	for (unsigned int i = 0; i < SIZE(numbers); i++)
 		CHECK(setsockopt(fd, numbers[i].level, numbers[i].name, &numbers[i].value,
 				 sizeof(int)) == 0);
+	CHECK(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, CONGESTION, strlen(CONGESTION)) == 0);
+	CHECK_ERRNO(setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, "none such", 9), ENOENT);
 	CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &receive, sizeof(receive)) == 0);
 	CHECK(setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &send, sizeof(send)) == 0);
 	CHECK(setsockopt(fd, SOL_SOCKET, SO_LINGER, &linger, sizeof(linger)) == 0);
@@ -102,9 +114,12 @@ static void options_check(int fd)
 {
 	struct linger linger = {};
 	struct timeval time = {};
-	socklen_t size;
+	char name[16] = "";
+	socklen_t size = sizeof(name);
 	int value;
 
+	CHECK(getsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, name, &size) == 0);
+	CHECK(!strcmp(name, CONGESTION) && size == sizeof(name));
 	for (unsigned int i = 0; i < SIZE(numbers); i++) {
 		size = sizeof(value);
 		CHECK(getsockopt(fd, numbers[i].level, numbers[i].name, &value, &size) == 0);
