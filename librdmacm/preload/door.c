@@ -415,8 +415,8 @@ static void fork_prepare(void)
 	struct held *held;
 	unsigned int count;
 
-	forks = false;
-	if (preload_inside)
+	/* The handlers are registered twice: see relay_start_late(). */
+	if (preload_inside || forks)
 		return;
 	relay_lock();
 	forks = true;
@@ -444,6 +444,7 @@ static void fork_parent(void)
 	}
 	if (doors.runs)
 		eventfd_write(doors.wake, 1);
+	forks = false;
 	relay_unlock();
 }
 
@@ -484,6 +485,7 @@ static void fork_child(void)
 	heir_begin(door_pair[1]);
 	if (door_pair[0] >= 0)
 		fd_inherit_all();
+	forks = false;
 	relay_unlock();
 }
 
@@ -493,6 +495,13 @@ static void forks_watch(void)
 }
 
 void relay_start(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, forks_watch);
+}
+
+void relay_start_late(void)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 

@@ -277,6 +277,11 @@ struct door_answer {
 };
 
 void relay_start(void); /* call it in processes that may fork */
+/*
+ * Call it when the RDMA libraries have begun their work. Handlers of fork() that are registered
+ * last run first, and those of the libraries take locks behind that of the relays.
+ */
+void relay_start_late(void);
 void relay_lock(void);
 void relay_unlock(void);
 /* Wait while a child claims a socket. Return whether @rs is not the RDMA socket of @fd any more. */

@@ -16,7 +16,7 @@
  *
  * Threads: one for all doors, one for each relay. They are marked: see preload.h.
  * Locks: relays.lock protects all that is declared here. The locks of RDMA sockets may be taken
- * inside it. pthread_atfork() handlers take it before them.
+ * inside it, and those of the RDMA libraries inside these. pthread_atfork() handlers take it first.
  */
 #ifndef LIBRDMACM_PRELOAD_RELAY_H
 #define LIBRDMACM_PRELOAD_RELAY_H

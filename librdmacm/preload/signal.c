@@ -151,10 +151,12 @@ static void signal_run(int number, siginfo_t *info, void *context)
 	}
 	if (!function) /* of an action that the program replaced */
 		return;
-	if (preload_inside && sleeps)
+	if (preload_inside && sleeps) {
 		run_outside(function, flags, number, info, context);
-	else
+		errno = error;
+	} else {
 		function(number, info, context);
+	}
 }
 
 /* ---- sleep ---- */

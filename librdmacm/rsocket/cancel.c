@@ -30,7 +30,8 @@ struct call {
 static __thread struct call call;
 static __thread struct call outer[OUTER_MAX]; /* calls that handlers interrupted */
 static __thread unsigned int outer_count;
-static const struct rs_sleep_calls *watcher; /* NULL: there is no librspreload */
+/* NULL: there is no librspreload */
+static const struct rs_sleep_calls *_Atomic watcher;
 
 RS_EXPORT void rs_sleep_watch(const struct rs_sleep_calls *calls)
 {
