@@ -36,8 +36,8 @@ static struct lane {
 	uint8_t *buffer;
 } lanes[LANES];
 
-static int slots[SLOTS];
-static volatile sig_atomic_t pipes_broken, signals_taken;
+static atomic_int slots[SLOTS];
+static atomic_int pipes_broken, signals_taken;
 
 /* ---- words ---- */
 
@@ -269,6 +269,9 @@ int main(void)
 	while (fgets(line, sizeof(line), plan)) {
 		char lane = line[0];
 
+		/* What the lanes have done so far happened before. Pairs with line_run(). */
+		for (int i = 1; i < LANES; i++)
+			(void)atomic_load(&lanes[i].busy);
 		if (lane == '0')
 			line_run(0, line + 2);
 		else if (lane > '0' && lane < '0' + LANES)
