@@ -415,7 +415,7 @@ static void fork_prepare(void)
 	struct held *held;
 	unsigned int count;
 
-	/* The handlers are registered twice: see relay_start_late(). */
+	/* The handlers are registered several times: see relay_start_late(). */
 	if (preload_inside || forks)
 		return;
 	relay_lock();
@@ -501,11 +501,12 @@ void relay_start(void)
 	pthread_once(&once, forks_watch);
 }
 
-void relay_start_late(void)
+void relay_start_late(enum start_place place)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	static atomic_flag done[START_PLACES];
 
-	pthread_once(&once, forks_watch);
+	if (!atomic_flag_test_and_set(&done[place]))
+		forks_watch();
 }
 
 /* ---- exit ---- */

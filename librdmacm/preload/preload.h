@@ -278,10 +278,17 @@ struct door_answer {
 
 void relay_start(void); /* call it in processes that may fork */
 /*
- * Call it when the RDMA libraries have begun their work. Handlers of fork() that are registered
- * last run first, and those of the libraries take locks behind that of the relays.
+ * Call it behind calls that may open a device. Handlers of fork() that are registered last run
+ * first, and the handlers of the RDMA libraries, which the first use of a device registers, take
+ * locks behind that of the relays.
  */
-void relay_start_late(void);
+enum start_place {
+	START_BIND,
+	START_LISTEN,
+	START_CONNECT,
+	START_PLACES
+};
+void relay_start_late(enum start_place place);
 void relay_lock(void);
 void relay_unlock(void);
 /* Wait while a child claims a socket. Return whether @rs is not the RDMA socket of @fd any more. */

@@ -227,11 +227,11 @@ EXPORT int bind(int fd, const struct sockaddr *addr, socklen_t addrlen)
 	low_reserve(&low, &low_of_bind);
 	r = RS(rbind(rs, addr, addrlen));
 	low_release(&low);
-	relay_start_late();
-	if (r == 0)
+	if (r == 0) {
 		fd_set_bound(rs);
-	if (r == 0)
+		relay_start_late(START_BIND);
 		return 0;
+	}
 	if (address_to_tcp(fd, rs, addr, "bind") < 0)
 		return -1;
 	return real()->bind(fd, addr, addrlen);
@@ -273,9 +273,10 @@ EXPORT int listen(int fd, int backlog)
 	low_reserve(&low, &low_of_listen);
 	r = RS(rlisten(rs, backlog));
 	low_release(&low);
-	relay_start_late();
-	if (r == 0)
+	if (r == 0) {
+		relay_start_late(START_LISTEN);
 		return 0;
+	}
 	if (address_to_tcp(fd, rs, NULL, "listen") < 0)
 		return -1;
 	return real()->listen(fd, backlog);
@@ -350,7 +351,8 @@ static int by_rdma(int rs, const struct sockaddr *addr, socklen_t addrlen)
 	pthread_cleanup_push(low_release, &low);
 	r = RS_SLEEPY(rconnect(rs, addr, addrlen));
 	pthread_cleanup_pop(1);
-	relay_start_late();
+	if (r == 0 || errno == EINPROGRESS || errno == ECONNREFUSED)
+		relay_start_late(START_CONNECT);
 	if (r < 0 && errno == EINPROGRESS)
 		r = path_wait(rs, addr, addrlen);
 	return r;
