@@ -7,6 +7,7 @@
 #ifndef UTIL_VALGRIND_H
 #define UTIL_VALGRIND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #ifdef RDMA_VALGRIND
@@ -16,8 +17,38 @@ static inline void kernel_wrote(const void *p, size_t size)
 {
 	VALGRIND_MAKE_MEM_DEFINED(p, size);
 }
+
+/* Return whether the process runs under valgrind. */
+static inline bool valgrind_runs(void)
+{
+	return RUNNING_ON_VALGRIND;
+}
+
+/* Let valgrind report each use of the memory until memory_show(). Its content stays. */
+static inline void memory_hide(const void *p, size_t size)
+{
+	VALGRIND_MAKE_MEM_UNDEFINED(p, size);
+}
+
+static inline void memory_show(const void *p, size_t size)
+{
+	VALGRIND_MAKE_MEM_DEFINED_IF_ADDRESSABLE(p, size);
+}
 #else
 static inline void kernel_wrote(const void *p, size_t size)
+{
+}
+
+static inline bool valgrind_runs(void)
+{
+	return false;
+}
+
+static inline void memory_hide(const void *p, size_t size)
+{
+}
+
+static inline void memory_show(const void *p, size_t size)
 {
 }
 #endif

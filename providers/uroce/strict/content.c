@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "providers/uroce/strict/record.h"
+#include "util/valgrind.h"
 
 enum {
 	LIMIT = 65536, /* bytes of an entry that are summed */
@@ -140,4 +141,31 @@ void strict_content_received(const struct ibv_context *ctx, struct uroce_keys *k
 			     ", changed behind the %u bytes that arrived",
 			     wc->qp_num, request->wr_id, request->sge[0].addr, used);
 	free(now);
+}
+
+/* --- receives that are read too early --- */
+
+/* Return whether the memory has the addresses of its region, and no other request writes it. */
+static bool is_plain(struct uroce_keys *keys, const struct strict_request *request)
+{
+	struct uroce_grant grant;
+
+	for (int i = 0; i < request->num_sge; i++)
+		if (!uroce_key_look(keys, request->sge[i].lkey, &grant) || grant.base != grant.iova)
+			return false;
+	return is_private(keys, request) && !strict_written(keys, request);
+}
+
+void strict_content_hide(struct uroce_keys *keys, struct strict_request *request)
+{
+	request->posted_at = strict_written_position();
+	request->hidden = valgrind_runs() && is_plain(keys, request);
+	for (int i = 0; request->hidden && i < request->num_sge; i++)
+		memory_hide((void *)(uintptr_t)request->sge[i].addr, request->sge[i].length);
+}
+
+void strict_content_show(struct strict_request *request)
+{
+	for (int i = 0; request->hidden && i < request->num_sge; i++)
+		memory_show((void *)(uintptr_t)request->sge[i].addr, request->sge[i].length);
 }

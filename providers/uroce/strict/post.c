@@ -338,6 +338,7 @@ static int recv_one(struct receiver *to, const struct ibv_recv_wr *wr)
 	strict_entries_check(&to->entries);
 	if (to->qp)
 		receive_check(to->qp, &to->entries);
+	strict_content_hide(to->entries.keys, request);
 	serial = queue_add(to->queue, request);
 	one.next = NULL;
 	r = to->post(to->object, &one);

@@ -37,7 +37,7 @@ struct strict_request *strict_request_new(uint64_t wr_id, bool signaled, int num
 		return NULL;
 	request->wr_id = wr_id;
 	request->signaled = signaled;
-	request->writes = request->summed = false;
+	request->writes = request->summed = request->hidden = false;
 	request->copy = NULL;
 	request->num_sge = num_sge;
 	if (num_sge)
@@ -48,6 +48,7 @@ struct strict_request *strict_request_new(uint64_t wr_id, bool signaled, int num
 
 static void request_free(struct strict_request *request)
 {
+	strict_content_show(request);
 	free(request->copy);
 	free(request);
 }
