@@ -11,10 +11,7 @@
 #include <unistd.h>
 
 #include "rdma-conform/agent.h"
-#include "rdma-conform/wire.h"
 #include "util/util.h"
-
-static const char object_letters[] = "cpqrsw";
 
 int64_t now(void)
 {
@@ -28,9 +25,7 @@ struct event *log_event(struct agent_thread *t, enum event_kind kind)
 {
 	if (t->count == t->room) {
 		t->room = t->room ? t->room * 2 : 256;
-		t->events = realloc(t->events, t->room * sizeof(*t->events));
-		if (!t->events)
-			abort();
+		t->events = need(realloc(t->events, t->room * sizeof(*t->events)));
 	}
 	t->events[t->count] = (struct event){
 		.step = t->step,
@@ -51,6 +46,11 @@ struct event *log_done(struct agent_thread *t, int error)
 	return e;
 }
 
+void log_list(struct agent_thread *t, int error, const uint64_t values[5])
+{
+	memcpy(log_done(t, error)->done.value, values, 5 * sizeof(*values));
+}
+
 void log_skip(struct agent_thread *t, enum skip why)
 {
 	log_event(t, EVENT_SKIP)->skip = why;
@@ -58,34 +58,34 @@ void log_skip(struct agent_thread *t, enum skip why)
 
 struct object *object_of(struct agent *agent, char kind, uint8_t number)
 {
-	const char *place = kind ? strchr(object_letters, kind) : NULL;
-
-	if (!place || number >= OBJECTS)
+	if (kind < 'a' || kind > 'z' || number >= OBJECTS)
 		return NULL;
-	return &agent->objects[place - object_letters][number];
+	return &agent->objects[kind - 'a'][number];
+}
+
+struct object *object_there(struct agent *agent, char kind, uint8_t number)
+{
+	struct object *o = object_of(agent, kind, number);
+
+	return o && o->there ? o : NULL;
 }
 
 static void publication_make(struct agent *agent, struct publication *p)
 {
 	*p = (struct publication){ .gid = agent->gid, .lid = agent->lid };
 	for (unsigned int i = 0; i < OBJECTS; i++) {
-		struct object *q = object_of(agent, 'q', i), *r = object_of(agent, 'r', i);
-		struct object *w = object_of(agent, 'w', i);
+		struct object *q = object_there(agent, 'q', i), *r = object_there(agent, 'r', i);
+		struct object *w = object_there(agent, 'w', i);
 
-		if (q->there) {
+		if (q) {
 			p->qp[i].number = q->qp.qp->qp_num;
 			p->qp[i].psn = q->qp.psn;
 		}
-		if (r->there) {
-			p->region[i].address = (uintptr_t)r->region.memory;
-			p->region[i].key = r->region.mr->rkey;
-			p->region[i].there = 1;
-		}
-		if (w->there) {
-			p->mw[i].address = w->mw.address;
-			p->mw[i].key = w->mw.mw->rkey;
-			p->mw[i].there = 1;
-		}
+		if (r)
+			p->region[i] = (struct place){ (uintptr_t)r->region.memory,
+						       r->region.mr->rkey, 1 };
+		if (w)
+			p->mw[i] = (struct place){ w->mw.address, w->mw.mw->rkey, 1 };
 	}
 }
 
@@ -261,12 +261,9 @@ static void clean_up(struct agent_thread *t)
 	for (const char *kind = order; *kind; kind++)
 		for (unsigned int i = 0; i < OBJECTS; i++) {
 			struct object *o = object_of(agent, *kind, i);
-			struct event *e;
 
 			if (o->there) {
-				e = log_done(t, object_destroy(agent, *kind, o));
-				e->object = i;
-				e->done.value[0] = *kind;
+				log_values(t, object_destroy(agent, *kind, o), *kind, i);
 				o->there = false;
 			}
 			if (*kind == 'r' && o->region.memory) {

@@ -65,7 +65,7 @@ struct publication {
 	struct {
 		uint32_t number, psn;
 	} qp[OBJECTS];
-	struct {
+	struct place {
 		uint64_t address;
 		uint32_t key, there;
 	} region[OBJECTS], mw[OBJECTS];
@@ -111,13 +111,13 @@ struct agent {
 	int64_t end;	  /* when the program has waited long enough, together */
 
 	const struct program *program;
-	struct object objects[6][OBJECTS]; /* first index: place of the letter in object_letters */
+	struct object objects['z' - 'a' + 1][OBJECTS]; /* first index: the letter */
 	struct publication other;
 	pthread_barrier_t barrier;
 	_Atomic bool alone;	     /* the other side has gone */
 	_Atomic int64_t peer_synced; /* when the other side was seen at its next sync, or 0 */
 	/* Indexed by message: the queue pair and the kind of the completed request. */
-	struct {
+	struct owner {
 		uint8_t qp;
 		bool receive, signaled;
 	} owner[256];
@@ -126,9 +126,8 @@ struct agent {
 
 struct agent_options {
 	const char *device;
-	int gid_index; /* -1: the first suitable one */
-	int port;
-	int64_t patience;
+	int64_t gid_index; /* -1: the first suitable one */
+	int64_t port, patience;
 };
 
 /* Open the device. Return 0 or a negative errno, with the reason on standard error. */
@@ -137,6 +136,14 @@ int agent_open(struct agent *agent, uint8_t side, const struct agent_options *op
 void agent_run(struct agent *agent, const struct program *program);
 void agent_forget(struct agent *agent);
 
+/* Bytes and frames on the sockets between controller and agents. */
+/* The functions return 0 or a negative errno. @limit: ns; the wait ends with -ETIMEDOUT. */
+int wire_write(int fd, const void *data, size_t length);
+int wire_read(int fd, void *data, size_t length, int64_t limit);
+int wire_frame_write(int fd, const void *data, uint32_t length);
+/* Allocate @ret_data, with a zero byte at the end. */
+int wire_frame_read(int fd, void **ret_data, uint32_t *ret_length, int64_t limit);
+
 /* For the source files of the agent only. */
 int64_t now(void);
 struct event *log_event(struct agent_thread *t, enum event_kind kind);
@@ -144,7 +151,12 @@ void log_skip(struct agent_thread *t, enum skip why);
 /* Record that the step returned @error, a positive errno. For functions that return NULL it is
  * errno. */
 struct event *log_done(struct agent_thread *t, int error);
+/* The same with up to five values for the rules. */
+#define log_values(t, error, ...) log_list(t, error, (const uint64_t[5]){ __VA_ARGS__ })
+void log_list(struct agent_thread *t, int error, const uint64_t values[5]);
 struct object *object_of(struct agent *agent, char kind, uint8_t number);
+/* The same, or NULL if it does not exist. */
+struct object *object_there(struct agent *agent, char kind, uint8_t number);
 
 /* Take a step. @o: its object, which is held, or NULL if the verb has none. */
 #define AS_PROTOTYPE(name, text, ...) \
@@ -171,8 +183,8 @@ int probe_cm(struct agent *agent, enum probe probe);
 /* Poll @cq once and record the completions. Return their number. */
 int cq_poll(struct agent_thread *t, struct cq *cq, int room);
 void async_read(struct agent_thread *t, int wait_ms);
-/* Return when a wait of @us microseconds ends. If @us is 0, wait for an expected event. Several waits
- * in vain must not add up to the time after which a side counts as silent. */
+/* Return when a wait of @us microseconds ends. If @us is 0, wait for an expected event. Several
+ * waits in vain must not add up to the time after which a side counts as silent. */
 int64_t wait_end(const struct agent *agent, uint64_t us);
 /* Return whether to wait until @end. Return false soon after the other side has come to its next
  * sync, because it sends nothing more. */

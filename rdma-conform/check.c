@@ -102,19 +102,13 @@ bool undisturbed(const struct check *c, uint8_t number, const struct event *e)
 	if (c->trial->ended[0] || c->trial->ended[1] || !done_on(c, VERB_CONNECT, 0, 'q', number) ||
 	    !done_on(c, VERB_CONNECT, 1, 'q', number))
 		return false;
-	FOR_EACH_EVENT(c, d)
-	{
-		const struct step *s = step_of(c, d);
-
-		if (d->kind != EVENT_DONE || !s || d->done.error || before(c, e, d))
-			continue;
-		if (s->verb == VERB_REREG || s->verb == VERB_KILL ||
-		    (s->verb == VERB_DESTROY && s->kind == 'r') ||
-		    ((s->verb == VERB_MODIFY || s->verb == VERB_ACCESS ||
-		      s->verb == VERB_DESTROY) &&
-		     s->kind == 'q' && s->object == number))
-			return false;
-	}
+	FOR_EACH_STEP(c, d, s)
+	if (!d->done.error && !before(c, e, d) &&
+	    (s->verb == VERB_REREG || s->verb == VERB_KILL ||
+	     (s->verb == VERB_DESTROY && s->kind == 'r') ||
+	     ((s->verb == VERB_MODIFY || s->verb == VERB_ACCESS || s->verb == VERB_DESTROY) &&
+	      s->kind == 'q' && s->object == number)))
+		return false;
 	return true;
 }
 

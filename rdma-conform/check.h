@@ -13,7 +13,6 @@
 #include <infiniband/verbs.h>
 
 #include "rdma-conform/event.h"
-#include "rdma-conform/tag.h"
 
 #define FINISHES 8
 #define WRITERS	 512
@@ -53,6 +52,7 @@ enum denial {
 	DENIED_UNALIGNED,
 	DENIED_PIECES,
 	DENIED_LENGTH,
+	DENIED_COUNT,
 };
 
 static inline bool pieces_meet(const struct piece *a, const struct piece *b)
@@ -61,9 +61,12 @@ static inline bool pieces_meet(const struct piece *a, const struct piece *b)
 	       b->offset < a->offset + a->length;
 }
 
-struct finish {
-	enum cause cause;
-	const struct event *event;
+struct finishes {
+	unsigned int count;
+	struct finish {
+		enum cause cause;
+		const struct event *event;
+	} list[FINISHES];
 };
 
 /* A request (a post or a receive) and its result. */
@@ -82,8 +85,7 @@ struct message {
 	struct tag source[4];
 	unsigned int sources;
 	bool source_known;
-	struct finish released[FINISHES]; /* when its memory belongs to the program again */
-	unsigned int releases;
+	struct finishes released; /* when its memory belongs to the program again */
 };
 
 /* A request that changes memory of @side. */
@@ -99,8 +101,7 @@ struct writer {
 	bool refused;	 /* must not write */
 	const struct event *start;
 	const struct event *success[2];
-	struct finish finish[FINISHES];
-	unsigned int finishes;
+	struct finishes finish;
 };
 
 enum harm {
@@ -204,6 +205,13 @@ const struct message *message_released(const struct check *c, const struct event
 #define FOR_EACH_EVENT(c, e)                             \
 	for (const struct event *e = (c)->trial->events; \
 	     e < (c)->trial->events + (c)->trial->count; e++)
+/* Steps that returned. */
+#define FOR_EACH_STEP(c, e, s) \
+	FOR_EACH_EVENT(c, e)   \
+	for (const struct step *s = e->kind == EVENT_DONE ? step_of(c, e) : NULL; s; s = NULL)
+#define FOR_EACH_FILL(c, e, s, on) \
+	FOR_EACH_STEP(c, e, s)     \
+	if (s->verb == VERB_FILL && e->side == (on))
 #define FOR_EACH_WC(c, e)    \
 	FOR_EACH_EVENT(c, e) \
 	if (e->kind == EVENT_WC)
@@ -214,9 +222,12 @@ const struct message *message_released(const struct check *c, const struct event
 #define FOR_EACH_ON(c, e, v, on, number) \
 	FOR_EACH_DONE(c, e, v)           \
 	if (e->side == (on) && !e->done.error && step_of(c, e)->object == (number))
-#define FOR_EACH_MESSAGE(c, m)                                                      \
-	for (const struct message *m = (c)->messages; m < (c)->messages + 256; m++) \
+#define FOR_EACH_MESSAGE(c, m)                                                              \
+	for (__typeof__(&(c)->messages[0]) m = (c)->messages; m < (c)->messages + 256; m++) \
 		if (m->step)
+
+#define FOR_EACH_WRITER(c, w) \
+	for (const struct writer *w = (c)->writers; w < (c)->writers + (c)->writer_count; w++)
 
 /* Fill in c->messages, c->writers and c->wounds. */
 void index_messages(struct check *c);

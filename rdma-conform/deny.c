@@ -8,30 +8,19 @@ static const struct step *region_step(const struct check *c, uint8_t side, uint8
 	const struct step *found = NULL;
 	unsigned int count = 0;
 
-	FOR_EACH_EVENT(c, e)
-	{
-		const struct step *s = step_of(c, e);
-
-		if (e->kind != EVENT_DONE || !s || e->side != side || e->done.error ||
-		    s->kind != 'r' || s->object != region)
-			continue;
+	FOR_EACH_STEP(c, e, s)
+	if (e->side == side && !e->done.error && s->kind == 'r' && s->object == region) {
 		count++;
-		if (s->verb == VERB_REGION)
-			found = s;
+		found = s->verb == VERB_REGION ? s : found;
 	}
 	return count == 1 ? found : NULL;
 }
 
 static uint64_t access_needed(const struct step *s)
 {
-	switch (s->operation) {
-	case OP_WRITE:
-		return WORD(REMOTE_WRITE);
-	case OP_READ:
-		return WORD(REMOTE_READ);
-	default:
-		return WORD(REMOTE_ATOMIC);
-	}
+	return s->operation == OP_WRITE	 ? WORD(REMOTE_WRITE)
+	       : s->operation == OP_READ ? WORD(REMOTE_READ)
+					 : WORD(REMOTE_ATOMIC);
 }
 
 /* This request, of the same side or of the peer, invalidated the window. */

@@ -4,7 +4,6 @@
 #include <infiniband/verbs.h>
 
 #include "rdma-conform/event.h"
-#include "rdma-conform/tag.h"
 
 const char *const skip_names[SKIP_COUNT] = {
 	[SKIP_ABSENT] = "the object is not there",
@@ -14,6 +13,13 @@ const char *const skip_names[SKIP_COUNT] = {
 	[SKIP_CHANNEL] = "the completion queue has no channel",
 	[SKIP_LIST] = "the list of the request was not posted",
 	[SKIP_OFFER] = "the device does not offer it",
+};
+
+/* The value that the verb records. */
+static const char *const value_names[VERB_COUNT] = {
+	[VERB_QP] = "number",	  [VERB_QUERY] = "state",   [VERB_PEEK] = "word",
+	[VERB_POLL] = "polled",	  [VERB_EVENT] = "events",  [VERB_WATCH] = "changed",
+	[VERB_POST] = "accepted", [VERB_RECV] = "accepted", [VERB_DRAIN] = "still to come",
 };
 
 static void print_done(FILE *to, const struct event *e, const struct program *program)
@@ -26,20 +32,11 @@ static void print_done(FILE *to, const struct event *e, const struct program *pr
 	}
 	fputs("ok", to);
 	if (!s) {
-		fprintf(to, ", cleaning up %c%u", (char)e->done.value[0], e->object);
+		fprintf(to, ", cleaning up %c%" PRIu64, (char)e->done.value[0], e->done.value[1]);
 		return;
 	}
-	if (s->verb == VERB_QP)
-		fprintf(to, ", number 0x%" PRIx64, e->done.value[0]);
-	else if (s->verb == VERB_QUERY)
-		fprintf(to, ", state %" PRIu64, e->done.value[0]);
-	else if (s->verb == VERB_PEEK || s->verb == VERB_POLL || s->verb == VERB_EVENT ||
-		 s->verb == VERB_WATCH)
-		fprintf(to, ", %" PRIu64, e->done.value[0]);
-	else if ((s->verb == VERB_POST || s->verb == VERB_RECV) && s->n > 1)
-		fprintf(to, ", %" PRIu64 " accepted", e->done.value[0]);
-	else if (s->verb == VERB_DRAIN && e->done.value[0])
-		fprintf(to, ", %" PRIu64 " still to come", e->done.value[0]);
+	if (value_names[s->verb])
+		fprintf(to, ", %s %" PRIu64, value_names[s->verb], e->done.value[0]);
 }
 
 void event_print(FILE *to, const struct event *e, const struct program *program)

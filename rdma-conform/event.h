@@ -9,6 +9,26 @@
 
 #include "rdma-conform/step.h"
 
+/*
+ * Every byte that a program moves is tagged: a word of eight bytes names the program, the message,
+ * the generation of its content and the offset in the message. A run of bytes in a buffer therefore
+ * shows its origin.
+ */
+struct tag {
+	uint16_t program;   /* modulo 4096 */
+	uint8_t id;	    /* of the message */
+	uint8_t generation; /* modulo 16: how often the buffer was filled before */
+};
+
+/* Write @length bytes of the message @tag, from its @offset on. */
+void tag_fill(void *to, size_t length, struct tag tag, uint64_t offset);
+/* Return how many bytes at @at belong to the message @tag from @offset on. */
+size_t tag_match(const void *at, size_t length, struct tag tag, uint64_t offset);
+/* Read the tag of the bytes at @at, which may begin within a word. Return false if they have no tag
+ * of @program. */
+bool tag_read(const void *at, size_t length, uint16_t program, struct tag *ret_tag,
+	      uint64_t *ret_offset);
+
 enum event_kind {
 	EVENT_DONE,  /* the step's call returned */
 	EVENT_SKIP,  /* the step was left out */
@@ -39,7 +59,7 @@ enum run_kind {
 struct event {
 	uint16_t step;	/* index, or the number of steps for the cleaning up after the program */
 	uint16_t epoch; /* number of syncs that the thread had passed */
-	uint8_t side, thread, kind, object;
+	uint8_t side, thread, kind;
 	int64_t time; /* ns, monotonic, of the side's host */
 	union {
 		struct {
@@ -49,7 +69,7 @@ struct event {
 		enum skip skip;
 		struct {
 			uint64_t wr_id;
-			uint32_t status, opcode, flags, length, imm, qp_num, src_qp, vendor;
+			uint32_t status, opcode, flags, length, imm, qp_num, src_qp;
 		} wc;
 		struct {
 			uint32_t offset, length; /* in the concatenated pieces of the look */
@@ -69,7 +89,7 @@ struct offer {
 	char device[64];
 	uint32_t max_qp_wr, max_sge, max_cqe, max_srq_wr;
 	uint32_t recv_sge; /* of a receive; some devices have fewer than max_sge */
-	uint32_t mtu; /* bytes */
+	uint32_t mtu;	   /* bytes */
 	uint32_t atomics, windows, extended_cq, wr_api;
 	uint32_t inline_asked; /* queue pairs may ask for INLINE_BYTES of inline data */
 	uint32_t inline_bytes; /* that they get */

@@ -10,14 +10,10 @@ static void collect(struct check *c)
 {
 	unsigned int order = 0;
 
-	FOR_EACH_EVENT(c, e)
-	{
-		const struct step *s = step_of(c, e);
-		struct message *m;
+	FOR_EACH_STEP(c, e, s)
+	if (s->verb == VERB_POST || s->verb == VERB_RECV) {
+		struct message *m = &c->messages[s->id];
 
-		if (e->kind != EVENT_DONE || !s || (s->verb != VERB_POST && s->verb != VERB_RECV))
-			continue;
-		m = &c->messages[s->id];
 		m->step = s;
 		m->posted = e;
 		m->accepted = e->done.value[0];
@@ -53,25 +49,24 @@ static bool pieces_overlap(const struct step *a, const struct step *b)
 	return false;
 }
 
-static void finish_add(struct finish *finishes, unsigned int *count, enum cause cause,
-		       const struct event *event)
+static void finish_add(struct finishes *f, enum cause cause, const struct event *event)
 {
-	if (event && *count < FINISHES)
-		finishes[(*count)++] = (struct finish){ cause, event };
+	if (event && f->count < FINISHES)
+		f->list[f->count++] = (struct finish){ cause, event };
 }
 
 /* Events of @side that end the requests of queue pair @number. */
-static void finish_by_qp(const struct check *c, struct finish *finishes, unsigned int *count,
-			 uint8_t side, uint8_t number, bool by_err)
+static void finish_by_qp(const struct check *c, struct finishes *f, uint8_t side, uint8_t number,
+			 bool by_err)
 {
 	FOR_EACH_ON(c, e, VERB_MODIFY, side, number)
 	{
 		if (HAS(step_of(c, e), RESET))
-			finish_add(finishes, count, CAUSE_RESET, e);
+			finish_add(f, CAUSE_RESET, e);
 		else if (by_err && HAS(step_of(c, e), ERR))
-			finish_add(finishes, count, CAUSE_ERR, e);
+			finish_add(f, CAUSE_ERR, e);
 	}
-	finish_add(finishes, count, CAUSE_DESTROY, done_on(c, VERB_DESTROY, side, 'q', number));
+	finish_add(f, CAUSE_DESTROY, done_on(c, VERB_DESTROY, side, 'q', number));
 }
 
 /* The time from which the program may use the memory of @m again. */
@@ -80,14 +75,13 @@ static void release(struct check *c, struct message *m)
 	uint8_t side = m->step->side, number = m->step->object;
 
 	if (m->completions >= m->accepted && m->last)
-		finish_add(m->released, &m->releases, m->failed ? CAUSE_FLUSH : CAUSE_COMPLETION,
-			   m->last);
+		finish_add(&m->released, m->failed ? CAUSE_FLUSH : CAUSE_COMPLETION, m->last);
 	if (HAS(m->step, INLINE))
-		finish_add(m->released, &m->releases, CAUSE_INLINE, m->posted);
+		finish_add(&m->released, CAUSE_INLINE, m->posted);
 	if (m->step->kind == 'q')
-		finish_by_qp(c, m->released, &m->releases, side, number, false);
+		finish_by_qp(c, &m->released, side, number, false);
 	for (unsigned int i = 0; i < m->step->pieces; i++)
-		finish_add(m->released, &m->releases, CAUSE_DEREG,
+		finish_add(&m->released, CAUSE_DEREG,
 			   done_on(c, VERB_DESTROY, side, 'r', m->step->piece[i].region));
 	if (!is_send_side(m))
 		return;
@@ -96,14 +90,13 @@ static void release(struct check *c, struct message *m)
 	if (is_send_side(later) && later->step->side == side && later->step->object == number &&
 	    later->order > m->order && later->posted->thread == m->posted->thread &&
 	    later->successes)
-		finish_add(m->released, &m->releases, CAUSE_COMPLETION, later->first);
+		finish_add(&m->released, CAUSE_COMPLETION, later->first);
 }
 
-static bool finished_before(const struct check *c, const struct finish *finishes,
-			    unsigned int count, const struct event *e)
+static bool finished_before(const struct check *c, const struct finishes *f, const struct event *e)
 {
-	for (unsigned int i = 0; i < count; i++)
-		if (before(c, finishes[i].event, e))
+	for (unsigned int i = 0; i < f->count; i++)
+		if (before(c, f->list[i].event, e))
 			return true;
 	return false;
 }
@@ -123,33 +116,23 @@ static void find_source(struct check *c, struct message *m)
 	const struct step *last = NULL;
 
 	m->source_known = true;
-	FOR_EACH_DONE(c, e, VERB_FILL)
-	{
-		const struct step *s = step_of(c, e);
-
-		if (e->side != m->step->side || !pieces_overlap(s, m->step))
-			continue;
+	FOR_EACH_FILL(c, e, s, m->step->side)
+	if (pieces_overlap(s, m->step)) {
 		if (!same_pieces(s, m->step)) {
 			m->source_known = false;
 			return;
 		}
-		if (before(c, e, m->posted))
-			last = s;
+		last = before(c, e, m->posted) ? s : last;
 	}
 	if (!last) {
 		m->source_known = !step_length(m->step);
 		return;
 	}
 	source_add(m, (struct tag){ c->trial->program->number, last->id, last->generation });
-	FOR_EACH_DONE(c, e, VERB_FILL)
-	{
-		const struct step *s = step_of(c, e);
-
-		if (e->side == m->step->side && same_pieces(s, m->step) &&
-		    !before(c, e, m->posted) && !finished_before(c, m->released, m->releases, e))
-			source_add(m,
-				   (struct tag){ c->trial->program->number, s->id, s->generation });
-	}
+	FOR_EACH_FILL(c, e, s, m->step->side)
+	if (same_pieces(s, m->step) && !before(c, e, m->posted) &&
+	    !finished_before(c, &m->released, e))
+		source_add(m, (struct tag){ c->trial->program->number, s->id, s->generation });
 }
 
 static bool may_hold(const struct message *m, const struct step *fill)
@@ -171,18 +154,11 @@ const struct message *message_released(const struct check *c, const struct event
 			return NULL;
 		if (!is_send_side(m) || m->step->side != fill->side || !pieces_overlap(s, m->step))
 			continue;
-		if (may_hold(m, s) || !finished_before(c, m->released, m->releases, fill))
+		if (may_hold(m, s) || !finished_before(c, &m->released, fill))
 			return NULL;
 		found = m;
 	}
 	return found;
-}
-
-static bool qp_has_grh(const struct check *c, uint8_t side, uint8_t number)
-{
-	const struct step *s = qp_step(c, side, number);
-
-	return s && HAS(s, UD);
 }
 
 static struct message *send_by_imm(struct check *c, const struct event *wc, uint8_t number)
@@ -199,20 +175,12 @@ static struct message *send_by_imm(struct check *c, const struct event *wc, uint
 static struct message *send_by_order(struct check *c, uint8_t side, uint8_t number,
 				     unsigned int index)
 {
-	FOR_EACH_EVENT(c, e)
-	{
-		const struct step *s = step_of(c, e);
-		struct message *m;
-
-		if (e->kind != EVENT_DONE || !s || s->verb != VERB_POST || e->side != side ||
-		    s->object != number)
-			continue;
-		m = &c->messages[s->id];
-		if (!takes_receive(m))
-			continue;
-		if (index < m->accepted)
-			return m;
-		index -= m->accepted;
+	FOR_EACH_STEP(c, e, s)
+	if (s->verb == VERB_POST && e->side == side && s->object == number &&
+	    takes_receive(&c->messages[s->id])) {
+		if (index < c->messages[s->id].accepted)
+			return &c->messages[s->id];
+		index -= c->messages[s->id].accepted;
 	}
 	return NULL;
 }
@@ -252,23 +220,21 @@ static void match_receives(struct check *c)
 void index_messages(struct check *c)
 {
 	collect(c);
-	for (unsigned int i = 0; i < ARRAY_SIZE(c->messages); i++)
-		if (c->messages[i].step)
-			release(c, &c->messages[i]);
-	for (unsigned int i = 0; i < ARRAY_SIZE(c->messages); i++)
-		if (c->messages[i].step && is_send_side(&c->messages[i]))
-			find_source(c, &c->messages[i]);
+	FOR_EACH_MESSAGE(c, m)
+	release(c, m);
+	FOR_EACH_MESSAGE(c, m)
+	if (is_send_side(m))
+		find_source(c, m);
 	match_receives(c);
 }
 
 static struct writer *writer_add(struct check *c, uint8_t side, const struct message *message,
 				 const struct message *request)
 {
-	struct writer *w;
+	/* The last place is kept so that a caller always has a writer to fill. */
+	struct writer *w = &c->writers[min_of(c->writer_count, WRITERS - 1u)];
 
-	if (c->writer_count == WRITERS)
-		return NULL;
-	w = &c->writers[c->writer_count++];
+	c->writer_count = w - c->writers + 1;
 	*w = (struct writer){
 		.side = side, .message = message, .request = request, .start = request->posted
 	};
@@ -279,8 +245,7 @@ static void use_own_pieces(struct writer *w, const struct message *request)
 {
 	memcpy(w->piece, request->step->piece, sizeof(w->piece));
 	w->pieces = request->step->pieces;
-	memcpy(w->finish, request->released, sizeof(w->finish));
-	w->finishes = request->releases;
+	w->finish = request->released;
 }
 
 /* A message of the queue of @m was lost, and an unreliable connection may have left a part of it in
@@ -301,8 +266,6 @@ static void add_receive(struct check *c, const struct message *r)
 	const struct message *m = r->partner;
 	struct writer *w = writer_add(c, r->step->side, m, r);
 
-	if (!w)
-		return;
 	use_own_pieces(w, r);
 	w->wild = !m || r->accepted != 1 || !m->source_known || left_a_part(c, m);
 	if (!m) {
@@ -310,8 +273,7 @@ static void add_receive(struct check *c, const struct message *r)
 		return;
 	}
 	w->length = m->step->operation == OP_SEND ? step_length(m->step) : 0;
-	if (qp_has_grh(c, m->step->side, m->step->object))
-		w->skip = 40;
+	w->skip = HAS(qp_step(c, m->step->side, m->step->object), UD) ? 40 : 0;
 	w->success[0] = r->partner_wc;
 	if (before(c, r->posted, m->posted))
 		w->start = m->posted;
@@ -323,32 +285,27 @@ static void finish_by_memory(const struct check *c, struct writer *w, const stru
 	uint8_t side = w->side;
 
 	if (s->remote_window) {
-		finish_add(w->finish, &w->finishes, CAUSE_DEREG,
-			   done_on(c, VERB_DESTROY, side, 'w', s->remote));
+		finish_add(&w->finish, CAUSE_DEREG, done_on(c, VERB_DESTROY, side, 'w', s->remote));
 		FOR_EACH_MESSAGE(c, m)
 		if (m->step->side == side && m->step->operation == OP_INV &&
 		    m->step->mw == s->remote && m->successes)
-			finish_add(w->finish, &w->finishes, CAUSE_INVALIDATE, m->first);
+			finish_add(&w->finish, CAUSE_INVALIDATE, m->first);
 		return;
 	}
-	finish_add(w->finish, &w->finishes, CAUSE_DEREG,
-		   done_on(c, VERB_DESTROY, side, 'r', s->remote));
+	finish_add(&w->finish, CAUSE_DEREG, done_on(c, VERB_DESTROY, side, 'r', s->remote));
 	FOR_EACH_ON(c, e, VERB_REREG, side, s->remote)
 	if (!HAS(step_of(c, e), REMOTE_WRITE))
-		finish_add(w->finish, &w->finishes, CAUSE_REREG, e);
+		finish_add(&w->finish, CAUSE_REREG, e);
 }
 
 /* The memory of a window is that of its bind. */
-static bool window_place(const struct check *c, uint8_t side, uint8_t window,
-			 struct piece *ret_piece)
+static const struct piece *window_place(const struct check *c, uint8_t side, uint8_t window)
 {
 	FOR_EACH_MESSAGE(c, m)
 	if (m->step->side == side && m->step->operation == OP_BIND && m->step->mw == window &&
-	    m->step->pieces) {
-		*ret_piece = m->step->piece[0];
-		return true;
-	}
-	return false;
+	    m->step->pieces)
+		return m->step->piece;
+	return NULL;
 }
 
 static const struct event *seen_by_receive(const struct check *c, const struct message *m)
@@ -366,29 +323,27 @@ static void add_write(struct check *c, const struct message *m)
 {
 	const struct step *s = m->step;
 	struct writer *w = writer_add(c, !s->side, m, m);
-	struct piece place = { .region = s->remote };
+	const struct piece region = { .region = s->remote };
+	const struct piece *place =
+		s->remote_window ? window_place(c, !s->side, s->remote) : &region;
 
-	if (!w)
+	w->wild = !place || !m->source_known;
+	if (!place)
 		return;
-	if (s->remote_window && !window_place(c, !s->side, s->remote, &place)) {
-		w->wild = true;
-		return;
-	}
 	w->length = step_length(s);
-	w->piece[0] = (struct piece){ place.region, place.offset + s->remote_offset, w->length };
+	w->piece[0] = (struct piece){ place->region, place->offset + s->remote_offset, w->length };
 	w->pieces = 1;
-	w->wild = !m->source_known;
 	w->refused = message_denied(c, m) > DENIED_MAYBE;
 	if (qp_reliable(c, s->side, s->object) && m->successes && m->successes == m->completions)
 		w->success[0] = m->last;
 	w->success[1] = seen_by_receive(c, m);
 	if (qp_reliable(c, s->side, s->object) && m->successes && m->completions >= m->accepted &&
 	    !m->failed)
-		finish_add(w->finish, &w->finishes, CAUSE_COMPLETION, m->last);
-	finish_by_qp(c, w->finish, &w->finishes, w->side, s->object, true);
+		finish_add(&w->finish, CAUSE_COMPLETION, m->last);
+	finish_by_qp(c, &w->finish, w->side, s->object, true);
 	FOR_EACH_ON(c, e, VERB_ACCESS, w->side, s->object)
 	if (!HAS(step_of(c, e), REMOTE_WRITE))
-		finish_add(w->finish, &w->finishes, CAUSE_ACCESS, e);
+		finish_add(&w->finish, CAUSE_ACCESS, e);
 	finish_by_memory(c, w, s);
 }
 
@@ -400,12 +355,9 @@ static void read_source(struct check *c, struct message *m)
 
 	m->source_known = false;
 	m->sources = 0;
-	FOR_EACH_DONE(c, e, VERB_FILL)
+	FOR_EACH_FILL(c, e, s, !m->step->side)
 	{
-		const struct step *s = step_of(c, e);
-
-		if (e->side == m->step->side || m->step->remote_window || s->pieces != 1 ||
-		    !pieces_meet(&s->piece[0], &read))
+		if (m->step->remote_window || s->pieces != 1 || !pieces_meet(&s->piece[0], &read))
 			continue;
 		if (++count > 1 || !before(c, e, m->posted) ||
 		    s->piece[0].offset != m->step->remote_offset || s->piece[0].length < length)
@@ -418,12 +370,9 @@ static void read_source(struct check *c, struct message *m)
 
 static void add_read(struct check *c, struct message *m)
 {
-	struct writer *w;
+	struct writer *w = writer_add(c, m->step->side, m, m);
 
 	read_source(c, m);
-	w = writer_add(c, m->step->side, m, m);
-	if (!w)
-		return;
 	use_own_pieces(w, m);
 	w->length = step_length(m->step);
 	w->wild = !m->source_known || m->step->operation != OP_READ;
@@ -434,11 +383,8 @@ static void add_read(struct check *c, struct message *m)
 
 void index_writers(struct check *c)
 {
-	for (unsigned int i = 0; i < ARRAY_SIZE(c->messages); i++) {
-		struct message *m = &c->messages[i];
-
-		if (!m->step || !m->accepted)
-			continue;
+	FOR_EACH_MESSAGE(c, m)
+	if (m->accepted) {
 		if (!is_send_side(m))
 			add_receive(c, m);
 		else if (m->step->operation == OP_WRITE)

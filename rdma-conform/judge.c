@@ -26,22 +26,24 @@ struct view {
 #define FILL 0xff
 #define SURE 16 /* bytes that do not occur by chance */
 
-/* Compute the place of the @index-th piece of @w in the part. Return false if it is outside. */
-static bool overlap(const struct view *v, const struct piece *p, uint32_t length,
-		    uint32_t *ret_from, uint32_t *ret_skip, uint32_t *ret_length)
-{
-	uint32_t begin, end;
+/* The runs of the look of @v, which follow it. */
+#define FOR_EACH_RUN(v, e)                          \
+	for (const struct event *e = (v)->look + 1; \
+	     e < (v)->c->trial->events + (v)->c->trial->count && e->kind == EVENT_RUN; e++)
 
-	if (p->region != v->part.region)
-		return false;
-	begin = max_of(p->offset, v->part.offset);
-	end = min_of(p->offset + length, v->part.offset + v->part.length);
-	if (begin >= end)
-		return false;
-	*ret_from = v->base + begin - v->part.offset;
-	*ret_skip = begin - p->offset;
-	*ret_length = end - begin;
-	return true;
+/* A part of a piece that the judged piece has as well. Its length is 0 if there is none. */
+struct overlap {
+	uint32_t from, skip, length; /* offset in the look; offset in the piece */
+};
+
+static struct overlap overlap_of(const struct view *v, const struct piece *p, uint32_t length)
+{
+	uint32_t begin = max_of(p->offset, v->part.offset);
+	uint32_t end = min_of(p->offset + length, v->part.offset + v->part.length);
+
+	if (p->region != v->part.region || begin >= end)
+		return (struct overlap){};
+	return (struct overlap){ v->base + begin - v->part.offset, begin - p->offset, end - begin };
 }
 
 static void paint(struct view *v, uint32_t from, uint32_t length, struct tag tag, uint64_t offset,
@@ -53,22 +55,18 @@ static void paint(struct view *v, uint32_t from, uint32_t length, struct tag tag
 
 static void paint_fills(struct view *v)
 {
-	FOR_EACH_DONE(v->c, e, VERB_FILL)
+	FOR_EACH_FILL(v->c, e, s, v->look->side)
 	{
-		const struct step *s = step_of(v->c, e);
 		struct tag tag = { v->c->trial->program->number, s->id, s->generation };
 		uint64_t offset = 0;
-		uint32_t from, skip, length;
 
-		if (e->side != v->look->side)
-			continue;
 		for (unsigned int i = 0; i < s->pieces; offset += s->piece[i].length, i++) {
-			if (!overlap(v, &s->piece[i], s->piece[i].length, &from, &skip, &length))
-				continue;
+			struct overlap o = overlap_of(v, &s->piece[i], s->piece[i].length);
+
 			if (before(v->c, e, v->look))
-				paint(v, from, length, tag, offset + skip, FILL);
+				paint(v, o.from, o.length, tag, offset + o.skip, FILL);
 			else if (!before(v->c, v->look, e))
-				memset(v->known + from, 0, length);
+				memset(v->known + o.from, 0, o.length);
 		}
 	}
 }
@@ -78,24 +76,18 @@ static const struct event *fill_under(const struct view *v, const struct piece *
 {
 	const struct event *last = NULL;
 
-	FOR_EACH_DONE(v->c, e, VERB_FILL)
-	{
-		const struct step *s = step_of(v->c, e);
-
-		if (e->side != v->look->side || !before(v->c, e, v->look))
-			continue;
-		for (unsigned int i = 0; i < s->pieces; i++)
-			if (pieces_meet(&s->piece[i], p))
-				last = e;
-	}
+	FOR_EACH_FILL(v->c, e, s, v->look->side)
+	for (unsigned int i = 0; i < s->pieces && before(v->c, e, v->look); i++)
+		if (pieces_meet(&s->piece[i], p))
+			last = e;
 	return last;
 }
 
 static const struct finish *finish_before(const struct view *v, const struct writer *w,
 					  const struct event *fill)
 {
-	for (unsigned int i = 0; i < w->finishes; i++) {
-		const struct finish *f = &w->finish[i];
+	for (unsigned int i = 0; i < w->finish.count; i++) {
+		const struct finish *f = &w->finish.list[i];
 
 		/* A region that was registered again has another key, which the request may have.
 		 */
@@ -115,20 +107,19 @@ static bool succeeded_before(const struct view *v, const struct writer *w)
 
 static void forget(struct view *v, const struct writer *w)
 {
-	uint32_t from, skip, length;
+	for (unsigned int i = 0; i < w->pieces; i++) {
+		struct overlap o = overlap_of(v, &w->piece[i], w->piece[i].length);
 
-	for (unsigned int i = 0; i < w->pieces; i++)
-		if (overlap(v, &w->piece[i], w->piece[i].length, &from, &skip, &length))
-			memset(v->known + from, 0, length);
+		memset(v->known + o.from, 0, o.length);
+	}
 }
 
 /* Two requests for the same memory have an order only if they use one queue pair. */
 static bool has_rival(const struct view *v, const struct writer *w)
 {
-	for (unsigned int i = 0; i < v->c->writer_count; i++) {
-		const struct writer *o = &v->c->writers[i];
-
-		if (o == w || o->side != w->side || o->refused || v->taken[i])
+	FOR_EACH_WRITER(v->c, o)
+	{
+		if (o == w || o->side != w->side || o->refused || v->taken[o - v->c->writers])
 			continue;
 		if (o->request->step->side == w->request->step->side &&
 		    o->request->step->object == w->request->step->object &&
@@ -152,34 +143,28 @@ static void for_message(struct view *v, const struct writer *w,
 	int64_t end = w->length;
 
 	for (unsigned int i = 0; i < w->pieces && offset < end; offset += w->piece[i].length, i++) {
-		uint32_t from, skip, length, head,
-			all = min_of((int64_t)w->piece[i].length, end - offset);
-
-		if (!overlap(v, &w->piece[i], all, &from, &skip, &length))
-			continue;
+		int64_t all = min_of((int64_t)w->piece[i].length, end - offset);
+		struct overlap o = overlap_of(v, &w->piece[i], all);
 		/* Any bytes may stand before the message. */
-		head = min_of((uint32_t)max_of(-offset - skip, (int64_t)0), length);
-		memset(v->known + from, 0, head);
-		f(v, w, from + head, length - head, offset + skip + head);
+		uint32_t head = min_of((uint32_t)max_of(-offset - o.skip, (int64_t)0), o.length);
+
+		memset(v->known + o.from, 0, head);
+		f(v, w, o.from + head, o.length - head, offset + o.skip + head);
 	}
 }
 
 static void paint_message(struct view *v, const struct writer *w, uint32_t from, uint32_t length,
 			  int64_t offset)
 {
-	if (length)
-		paint(v, from, length, w->message->source[0], offset,
-		      1 + (w - v->c->writers) % (FILL - 1));
+	paint(v, from, length, w->message->source[0], offset, 1 + (w - v->c->writers) % (FILL - 1));
 }
 
 /* Accept the bytes of @w where the memory has them. */
 static void allow_message(struct view *v, const struct writer *w, uint32_t from, uint32_t length,
 			  int64_t offset)
 {
-	uint8_t *bytes = malloc(length + 1);
+	uint8_t *bytes = need(malloc(length + 1));
 
-	if (!bytes)
-		abort();
 	for (unsigned int s = 0; s < w->message->sources; s++) {
 		tag_fill(bytes, length, w->message->source[s], offset);
 		for (uint32_t i = 0; i < length; i++)
@@ -191,10 +176,8 @@ static void allow_message(struct view *v, const struct writer *w, uint32_t from,
 
 static bool touches(const struct view *v, const struct writer *w, const struct event **ret_fill)
 {
-	uint32_t from, skip, length;
-
 	for (unsigned int i = 0; i < w->pieces; i++)
-		if (overlap(v, &w->piece[i], w->piece[i].length, &from, &skip, &length)) {
+		if (overlap_of(v, &w->piece[i], w->piece[i].length).length) {
 			*ret_fill = fill_under(v, &w->piece[i]);
 			return true;
 		}
@@ -232,49 +215,43 @@ static enum say say(struct view *v, const struct writer *w)
 static void count_sources(struct check *c, const struct writer *w)
 {
 	c->chances[HARM_MISSING][0]++;
-	for (unsigned int i = 0; i < w->message->releases; i++)
-		c->chances[HARM_SOURCE][w->message->released[i].cause]++;
+	for (unsigned int i = 0; i < w->message->released.count; i++)
+		c->chances[HARM_SOURCE][w->message->released.list[i].cause]++;
 }
 
 static void paint_writers(struct view *v)
 {
+	const struct writer *writers = v->c->writers;
 	enum say said[WRITERS];
 
 	for (unsigned int i = 0; i < v->c->writer_count; i++) {
-		const struct writer *w = &v->c->writers[i];
-
-		said[i] = say(v, w);
+		said[i] = say(v, &writers[i]);
 		v->taken[i] = said[i] == SAY_NOTHING;
 	}
-	for (unsigned int i = 0; i < v->c->writer_count; i++) {
-		const struct writer *w = &v->c->writers[i];
-
-		if (said[i] != SAY_CERTAIN || w->wild)
-			continue;
-		count_sources(v->c, w);
-		for_message(v, w, paint_message);
-	}
 	for (unsigned int i = 0; i < v->c->writer_count; i++)
-		if (said[i] && v->c->writers[i].wild)
-			forget(v, &v->c->writers[i]);
-		else if (said[i] == SAY_MAYBE || (said[i] && v->c->writers[i].message->sources > 1))
-			for_message(v, &v->c->writers[i], allow_message);
+		if (said[i] == SAY_CERTAIN && !writers[i].wild) {
+			count_sources(v->c, &writers[i]);
+			for_message(v, &writers[i], paint_message);
+		}
+	for (unsigned int i = 0; i < v->c->writer_count; i++)
+		if (said[i] && writers[i].wild)
+			forget(v, &writers[i]);
+		else if (said[i] == SAY_MAYBE || (said[i] && writers[i].message->sources > 1))
+			for_message(v, &writers[i], allow_message);
 }
 
 static const struct event *run_at(const struct view *v, uint32_t offset)
 {
-	const struct event *end = v->c->trial->events + v->c->trial->count;
-
-	for (const struct event *e = v->look + 1; e < end && e->kind == EVENT_RUN; e++)
-		if (offset - e->run.offset < e->run.length)
-			return e;
+	FOR_EACH_RUN(v, e)
+	if (offset - e->run.offset < e->run.length)
+		return e;
 	return v->look;
 }
 
 static const struct writer *writer_of_tag(const struct view *v, const struct event *run)
 {
-	for (unsigned int i = 0; i < v->c->writer_count; i++) {
-		const struct writer *w = &v->c->writers[i];
+	FOR_EACH_WRITER(v->c, w)
+	{
 		const struct event *fill;
 
 		if (w->side != v->look->side || !w->message || !touches(v, w, &fill))
@@ -289,12 +266,12 @@ static const struct writer *writer_of_tag(const struct view *v, const struct eve
 /* The first event after which the memory of @m belonged to the program again. */
 static enum cause first_release(const struct check *c, const struct message *m)
 {
-	const struct finish *first = m->released;
+	const struct finish *first = m->released.list;
 
-	for (unsigned int i = 1; i < m->releases; i++)
-		if (before(c, m->released[i].event, first->event))
-			first = &m->released[i];
-	return m->releases ? first->cause : CAUSE_COMPLETION;
+	for (unsigned int i = 1; i < m->released.count; i++)
+		if (before(c, m->released.list[i].event, first->event))
+			first = &m->released.list[i];
+	return m->released.count ? first->cause : CAUSE_COMPLETION;
 }
 
 static bool source_allowed(const struct message *m, uint8_t generation)
@@ -353,9 +330,8 @@ static void find_wounds(struct view *v)
 /* Return the fill of the peer that wrote the bytes of @run, or NULL. */
 static const struct event *fill_of(const struct view *v, const struct event *run)
 {
-	FOR_EACH_DONE(v->c, e, VERB_FILL)
-	if (e->side != v->look->side && step_of(v->c, e)->id == run->run.id &&
-	    step_of(v->c, e)->generation == run->run.generation)
+	FOR_EACH_FILL(v->c, e, s, !v->look->side)
+	if (s->id == run->run.id && s->generation == run->run.generation)
 		return e;
 	return NULL;
 }
@@ -364,9 +340,8 @@ static const struct event *fill_of(const struct view *v, const struct event *run
  * that of a receive without a completion. */
 static void find_leaks(struct view *v)
 {
-	const struct event *end = v->c->trial->events + v->c->trial->count;
-
-	for (const struct event *e = v->look + 1; e < end && e->kind == EVENT_RUN; e++) {
+	FOR_EACH_RUN(v, e)
+	{
 		const struct event *fill = e->run.kind == RUN_TAG ? fill_of(v, e) : NULL;
 		const struct message *m = fill ? message_released(v->c, fill) : NULL;
 
@@ -385,9 +360,8 @@ static void find_leaks(struct view *v)
 /* Restore the bytes of the look from its runs. */
 static void restore(struct view *v)
 {
-	const struct event *end = v->c->trial->events + v->c->trial->count;
-
-	for (const struct event *e = v->look + 1; e < end && e->kind == EVENT_RUN; e++) {
+	FOR_EACH_RUN(v, e)
+	{
 		struct tag tag = { v->c->trial->program->number, e->run.id, e->run.generation };
 		uint8_t *to = v->seen + e->run.offset;
 
@@ -409,9 +383,7 @@ static void judge_look(struct check *c, const struct event *look)
 		.c = c, .look = look, .step = step_of(c, look), .length = look->done.value[0]
 	};
 
-	v.seen = calloc(3, v.length + 1);
-	if (!v.seen)
-		abort();
+	v.seen = need(calloc(3, v.length + 1));
 	v.want = v.seen + v.length;
 	v.known = v.want + v.length;
 	restore(&v);

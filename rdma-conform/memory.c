@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include "rdma-conform/agent.h"
-#include "rdma-conform/tag.h"
 #include "util/util.h"
 
 /* A piece without tags is recorded up to this length. */
@@ -41,37 +40,24 @@ static uint8_t *memory_make(size_t length, bool shared)
 	return memory;
 }
 
-static struct ibv_pd *pd_of(struct agent *agent, uint8_t number)
-{
-	struct object *o = object_of(agent, 'p', number);
-
-	return o && o->there ? o->pd : agent->pd;
-}
-
 /*
  * The memory stays the same if a region of this number is registered again. If the first
  * registration is refused, there is no memory, and requests that name the region are left out.
  */
 void step_region(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct region *r;
-	struct event *e;
-	bool first;
+	struct object *pd = object_there(t->agent, 'p', step->pd);
+	struct region *r = &o->region;
+	bool first = !r->memory;
 
-	r = &o->region;
-	first = !r->memory;
 	if (first) {
 		r->length = step->n ?: 4096;
 		r->memory = memory_make(r->length, HAS(step, SHARED));
 	}
-	r->mr = ibv_reg_mr(pd_of(t->agent, step->pd), r->memory, r->length,
+	r->mr = ibv_reg_mr(pd ? pd->pd : t->agent->pd, r->memory, r->length,
 			   access_flags(step->words));
-	e = object_made(t, o, r->mr);
-	if (r->mr) {
-		e->done.value[0] = r->mr->lkey;
-		e->done.value[1] = r->mr->rkey;
-		e->done.value[2] = (uintptr_t)r->memory;
-	} else if (first) {
+	object_made(t, o, r->mr);
+	if (!r->mr && first) {
 		munmap(r->memory, r->length);
 		r->memory = NULL;
 	}
@@ -79,15 +65,12 @@ void step_region(struct agent_thread *t, const struct step *step, struct object 
 
 void step_rereg(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct event *e;
 	int r;
 
 	errno = 0;
 	r = ibv_rereg_mr(o->region.mr, IBV_REREG_MR_CHANGE_ACCESS, NULL, NULL, 0,
 			 access_flags(step->words));
-	e = log_done(t, r ? errno ?: EINVAL : 0);
-	e->done.value[0] = o->region.mr->lkey;
-	e->done.value[1] = o->region.mr->rkey;
+	log_done(t, r ? errno ?: EINVAL : 0);
 }
 
 /* Return the memory of a piece, which may be deregistered. Return NULL if the piece is not within
@@ -127,39 +110,32 @@ void step_fill(struct agent_thread *t, const struct step *step, struct object *o
 	log_done(t, 0);
 }
 
-static void log_run(struct agent_thread *t, uint32_t offset, uint32_t length, struct tag tag,
-		    uint64_t from)
+static struct event *log_run(struct agent_thread *t, enum run_kind kind, uint32_t offset,
+			     uint32_t length)
 {
 	struct event *e = log_event(t, EVENT_RUN);
 
+	e->run.kind = kind;
 	e->run.offset = offset;
 	e->run.length = length;
-	e->run.id = tag.id;
-	e->run.generation = tag.generation;
-	e->run.from = from;
+	return e;
 }
 
 static void log_raw(struct agent_thread *t, const uint8_t *bytes, uint32_t offset, uint32_t length)
 {
-	for (unsigned int i = 0; length; i++) {
-		struct event *e = log_event(t, EVENT_RUN);
+	for (unsigned int i = 0; length && i < RAW_RUNS; i++) {
 		uint32_t n = min_of(length, 16u);
+		struct event *e = log_run(t, RUN_RAW, offset, n);
 
-		e->run.kind = RUN_RAW;
-		if (i == RAW_RUNS) {
-			e->run.kind = RUN_LONG;
-			n = length;
-		} else {
-			memcpy(&e->run.from, bytes, min_of(n, 8u));
-			if (n > 8)
-				memcpy(&e->run.raw, bytes + 8, n - 8);
-		}
-		e->run.offset = offset;
-		e->run.length = n;
+		memcpy(&e->run.from, bytes, min_of(n, 8u));
+		if (n > 8)
+			memcpy(&e->run.raw, bytes + 8, n - 8);
 		bytes += n;
 		offset += n;
 		length -= n;
 	}
+	if (length)
+		log_run(t, RUN_LONG, offset, length);
 }
 
 static void look(struct agent_thread *t, const uint8_t *bytes, uint32_t length)
@@ -168,6 +144,7 @@ static void look(struct agent_thread *t, const uint8_t *bytes, uint32_t length)
 	uint32_t raw = 0, done = 0;
 
 	while (done < length) {
+		struct event *e;
 		struct tag tag;
 		uint64_t from;
 
@@ -178,7 +155,10 @@ static void look(struct agent_thread *t, const uint8_t *bytes, uint32_t length)
 		}
 		log_raw(t, bytes + done - raw, done - raw, raw);
 		raw = tag_match(bytes + done, length - done, tag, from);
-		log_run(t, done, raw, tag, from);
+		e = log_run(t, RUN_TAG, done, raw);
+		e->run.id = tag.id;
+		e->run.generation = tag.generation;
+		e->run.from = from;
 		done += raw;
 		raw = 0;
 	}
@@ -193,9 +173,7 @@ void step_look(struct agent_thread *t, const struct step *step, struct object *o
 
 	if (!pieces_there(t, step))
 		return;
-	copy = malloc(length + 1);
-	if (!copy)
-		abort();
+	copy = need(malloc(length + 1));
 	for (unsigned int i = 0; i < step->pieces; i++) {
 		memcpy(copy + done, piece_memory(t->agent, &step->piece[i]), step->piece[i].length);
 		done += step->piece[i].length;

@@ -45,9 +45,8 @@ static void cq_make(struct agent *agent, struct cq *cq, const struct step *step)
 
 void step_cq(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct cq *cq;
+	struct cq *cq = &o->cq;
 
-	cq = &o->cq;
 	*cq = (struct cq){};
 	if (HAS(step, EVENTS)) {
 		cq->channel = ibv_create_comp_channel(t->agent->context);
@@ -62,10 +61,9 @@ void step_cq(struct agent_thread *t, const struct step *step, struct object *o)
 
 void step_resize(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct event *e;
+	int r = positive(ibv_resize_cq(o->cq.cq, step->n));
 
-	e = log_done(t, positive(ibv_resize_cq(o->cq.cq, step->n)));
-	e->done.value[0] = o->cq.cq->cqe;
+	log_values(t, r, o->cq.cq->cqe);
 }
 
 void step_srq(struct agent_thread *t, const struct step *step, struct object *o)
@@ -118,9 +116,7 @@ void step_crowd(struct agent_thread *t, const struct step *step, struct object *
 		log_done(t, crowd_end(&o->cq));
 		return;
 	}
-	o->cq.crowd = calloc(step->n, sizeof(*o->cq.crowd));
-	if (!o->cq.crowd)
-		abort();
+	o->cq.crowd = need(calloc(step->n, sizeof(*o->cq.crowd)));
 	do {
 		qp = ibv_create_qp(t->agent->pd, &attr);
 		log_done(t, qp ? 0 : errno)->done.value[0] = qp ? qp->qp_num : 0;
@@ -184,9 +180,8 @@ int object_destroy(struct agent *agent, char kind, struct object *o)
 
 void step_destroy(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	int r;
+	int r = object_destroy(t->agent, step->kind, o);
 
-	r = object_destroy(t->agent, step->kind, o);
 	o->there = r;
 	log_done(t, r);
 }

@@ -34,18 +34,16 @@ static uint32_t psn_of(const struct agent *agent, unsigned int number)
 static struct ibv_qp *qp_make(struct agent *agent, const struct step *step,
 			      struct ibv_qp_init_attr_ex *attr)
 {
-	struct object *send = object_of(agent, 'c', step->cq),
-		      *recv = object_of(agent, 'c', step->cq2);
-	struct object *srq = object_of(agent, 's', step->srq);
+	struct object *send = object_there(agent, 'c', step->cq);
+	struct object *recv = object_there(agent, 'c', step->cq2) ?: send;
+	struct object *srq = object_there(agent, 's', step->srq);
 
-	if (!send || !send->there)
+	if (!send)
 		return NULL;
-	if (!recv || !recv->there)
-		recv = send;
 	*attr = (struct ibv_qp_init_attr_ex){
 		.send_cq = send->cq.cq,
 		.recv_cq = recv->cq.cq,
-		.srq = srq && srq->there ? srq->srq : NULL,
+		.srq = srq ? srq->srq : NULL,
 		.cap = { .max_send_wr = step->n ?: 16,
 			 .max_recv_wr = step->x ?: 16,
 			 .max_send_sge = agent->offer.max_sge,
@@ -77,7 +75,7 @@ void step_qp(struct agent_thread *t, const struct step *step, struct object *o)
 	o->qp.psn = psn_of(t->agent, step->object);
 	o->qp.qp = qp_make(t->agent, step, &attr);
 	e = object_made(t, o, o->qp.qp);
-	if (!e->done.error) {
+	if (o->qp.qp) {
 		o->qp.extended = HAS(step, WR_API) ? ibv_qp_to_qp_ex(o->qp.qp) : NULL;
 		e->done.value[0] = o->qp.qp->qp_num;
 		e->done.value[1] = attr.cap.max_send_wr;
@@ -209,11 +207,10 @@ static int state_set(struct ibv_qp *qp, enum ibv_qp_state state)
 void step_connect(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	struct ibv_ah_attr address = address_of(t->agent, t->agent->other.gid, t->agent->other.lid);
-	uint32_t number;
+	uint32_t number = t->agent->other.qp[step->object].number;
 	unsigned int stage = 1;
 	int r;
 
-	number = t->agent->other.qp[step->object].number;
 	if (!number) {
 		log_skip(t, SKIP_PEER);
 		return;
@@ -270,15 +267,9 @@ void step_query(struct agent_thread *t, const struct step *step, struct object *
 {
 	struct ibv_qp_init_attr init;
 	struct ibv_qp_attr attr;
-	struct event *e;
-	int r;
+	int r = ibv_query_qp(o->qp.qp, &attr, IBV_QP_STATE | IBV_QP_DEST_QPN | IBV_QP_RETRY_CNT,
+			     &init);
 
-	r = ibv_query_qp(o->qp.qp, &attr,
-			 IBV_QP_STATE | IBV_QP_DEST_QPN | IBV_QP_CAP | IBV_QP_RETRY_CNT, &init);
-	e = log_done(t, r);
-	e->done.value[0] = attr.qp_state;
-	e->done.value[1] = attr.cap.max_send_wr;
-	e->done.value[2] = attr.dest_qp_num;
-	e->done.value[3] = t->agent->other.qp[step->object].number;
-	e->done.value[4] = attr.retry_cnt;
+	log_values(t, r, attr.qp_state, 0, attr.dest_qp_num,
+		   t->agent->other.qp[step->object].number, attr.retry_cnt);
 }

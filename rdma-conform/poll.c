@@ -9,23 +9,14 @@
 #define BATCH	      8
 #define POLLS_TO_REST 1000
 
-static struct qp *qp_by_number(struct agent *agent, uint8_t number)
-{
-	struct object *o = object_of(agent, 'q', number);
-
-	return o && o->there ? &o->qp : NULL;
-}
-
 /* Count the expected completions, so that a drain knows when it has finished. */
 static void account(struct agent *agent, uint64_t wr_id, enum ibv_wc_status status)
 {
 	uint8_t id = wr_id;
-	struct qp *qp;
+	struct object *o = object_there(agent, 'q', agent->owner[id].qp);
+	struct qp *qp = &o->qp;
 
-	if (wr_id >> 16 != agent->program->number)
-		return;
-	qp = qp_by_number(agent, agent->owner[id].qp);
-	if (!qp)
+	if (wr_id >> 16 != agent->program->number || !o)
 		return;
 	if (agent->owner[id].receive)
 		qp->receiving--;
@@ -42,7 +33,6 @@ static void log_wc(struct agent_thread *t, const struct ibv_wc *wc)
 
 	e->wc.wr_id = wc->wr_id;
 	e->wc.status = wc->status;
-	e->wc.vendor = wc->vendor_err;
 	if (!wc->status) {
 		e->wc.opcode = wc->opcode;
 		e->wc.flags = wc->wc_flags;
@@ -66,7 +56,6 @@ static int poll_extended(struct agent_thread *t, struct ibv_cq_ex *cq, int room)
 			.wr_id = cq->wr_id,
 			.status = cq->status,
 			.opcode = ibv_wc_read_opcode(cq),
-			.vendor_err = ibv_wc_read_vendor_err(cq),
 			.qp_num = ibv_wc_read_qp_num(cq),
 			.src_qp = ibv_wc_read_src_qp(cq),
 			.wc_flags = ibv_wc_read_wc_flags(cq),
@@ -114,15 +103,16 @@ static int awaited(struct agent *agent, uint8_t number, bool receives)
 	int count = 0;
 
 	for (unsigned int i = 0; i < OBJECTS; i++) {
-		struct qp *qp = qp_by_number(agent, i);
+		struct object *o = object_there(agent, 'q', i);
 
-		if (qp && qp->send_cq == number)
-			count += max_of(qp->sending, 0);
-		if (qp && qp->recv_cq == number && (receives || qp->ended))
-			count += max_of(qp->receiving, 0);
+		if (o && o->qp.send_cq == number)
+			count += max_of(o->qp.sending, 0);
+		if (!o || o->qp.recv_cq != number)
+			continue;
+		if (receives || o->qp.ended)
+			count += max_of(o->qp.receiving, 0);
 		/* Any queue pair takes the receives of a shared queue. */
-		if (qp && qp->recv_cq == number && receives && qp->srq != NO_OBJECT)
-			count++;
+		count += receives && o->qp.srq != NO_OBJECT;
 	}
 	return count;
 }
@@ -135,7 +125,6 @@ void step_poll(struct agent_thread *t, const struct step *step, struct object *o
 	int64_t end = wait_end(agent, step->x);
 	uint64_t most = step->n ?: UINT64_MAX, count = 0;
 	unsigned int idle = 0;
-	struct event *e;
 	int n = 0;
 
 	do {
@@ -143,8 +132,7 @@ void step_poll(struct agent_thread *t, const struct step *step, struct object *o
 		count += n > 0 ? n : 0;
 	} while (count < most && (n > 0 || (!n && awaited(agent, step->object, true) &&
 					    (step->x ? now() < end : worth_waiting(agent, end)))));
-	e = log_done(t, n < 0 ? EIO : 0);
-	e->done.value[0] = count;
+	log_values(t, n < 0 ? EIO : 0, count);
 }
 
 /* Poll until no completion is expected. One more poll finds surplus completions. */
@@ -152,14 +140,12 @@ void step_drain(struct agent_thread *t, const struct step *step, struct object *
 {
 	int64_t end = wait_end(t->agent, 0);
 	unsigned int idle = 0;
-	struct event *e;
 	int n;
 
 	do
 		n = poll_or_rest(t, &o->cq, BATCH, &idle);
 	while (n > 0 || (!n && awaited(t->agent, step->object, false) && now() < end));
-	e = log_done(t, n < 0 ? EIO : 0);
-	e->done.value[0] = awaited(t->agent, step->object, false);
+	log_values(t, n < 0 ? EIO : 0, awaited(t->agent, step->object, false));
 }
 
 void step_arm(struct agent_thread *t, const struct step *step, struct object *o)

@@ -12,13 +12,6 @@ static uint64_t wr_id(const struct agent *agent, uint8_t id)
 	return (uint64_t)agent->program->number << 16 | id;
 }
 
-static struct mw *window_of(struct agent *agent, uint8_t number)
-{
-	struct object *o = object_of(agent, 'w', number);
-
-	return o && o->there ? &o->mw : NULL;
-}
-
 /* A deregistered region has no key, but its memory still exists: a request that names it has a
  * wrong key. */
 static bool pieces_to_sges(struct agent *agent, const struct step *step, struct ibv_sge *sge)
@@ -37,30 +30,31 @@ static bool pieces_to_sges(struct agent *agent, const struct step *step, struct 
 	return true;
 }
 
+/* Return the region or window of the other side that @step names, or NULL if it does not exist. */
+static const struct place *remote_of(const struct agent *agent, const struct step *step)
+{
+	const struct place *places = step->remote_window ? agent->other.mw : agent->other.region;
+
+	return step->remote != NO_OBJECT && places[step->remote].there ? &places[step->remote]
+								       : NULL;
+}
+
 static bool remote_find(struct agent *agent, const struct step *step, uint64_t *ret_address,
 			uint32_t *ret_key)
 {
-	const struct publication *other = &agent->other;
+	const struct place *place = remote_of(agent, step);
 
-	if (step->remote == NO_OBJECT)
+	if (!place)
 		return false;
-	if (step->remote_window ? !other->mw[step->remote].there
-				: !other->region[step->remote].there)
-		return false;
-	*ret_address = step->remote_window ? other->mw[step->remote].address
-					   : other->region[step->remote].address;
-	*ret_address += step->remote_offset;
-	*ret_key =
-		step->remote_window ? other->mw[step->remote].key : other->region[step->remote].key;
-	if (HAS(step, BAD_RKEY))
-		*ret_key ^= 0x00a5a500;
+	*ret_address = place->address + step->remote_offset;
+	*ret_key = place->key ^ (HAS(step, BAD_RKEY) ? 0x00a5a500 : 0);
 	return true;
 }
 
 static bool fill_send(struct agent *agent, struct qp *qp, const struct step *step,
 		      struct ibv_send_wr *wr)
 {
-	bool found;
+	const struct place *window = step->remote_window ? remote_of(agent, step) : NULL;
 
 	wr->opcode = HAS(step, IMM) ? IBV_WR_SEND_WITH_IMM : IBV_WR_SEND;
 	if (HAS(step, IMM))
@@ -75,10 +69,8 @@ static bool fill_send(struct agent *agent, struct qp *qp, const struct step *ste
 	if (!HAS(step, INVALIDATE))
 		return true;
 	wr->opcode = IBV_WR_SEND_WITH_INV;
-	found = step->remote_window && step->remote != NO_OBJECT &&
-		agent->other.mw[step->remote].there;
-	wr->invalidate_rkey = found ? agent->other.mw[step->remote].key : 0;
-	return found;
+	wr->invalidate_rkey = window ? window->key : 0;
+	return window;
 }
 
 static bool fill_atomic(struct agent *agent, const struct step *step, struct ibv_send_wr *wr)
@@ -92,27 +84,27 @@ static bool fill_atomic(struct agent *agent, const struct step *step, struct ibv
 
 static bool fill_bind(struct agent *agent, const struct step *step, struct ibv_send_wr *wr)
 {
-	struct object *r = object_of(agent, 'r', step->piece[0].region);
-	struct mw *mw = window_of(agent, step->mw);
+	struct object *r = object_there(agent, 'r', step->piece[0].region);
+	struct object *w = object_there(agent, 'w', step->mw);
 
-	if (!mw || !step->pieces || !r || !r->there)
+	if (!w || !step->pieces || !r)
 		return false;
 	wr->num_sge = 0;
 	wr->opcode = IBV_WR_BIND_MW;
-	wr->bind_mw.mw = mw->mw;
-	wr->bind_mw.rkey = ibv_inc_rkey(mw->mw->rkey);
+	wr->bind_mw.mw = w->mw.mw;
+	wr->bind_mw.rkey = ibv_inc_rkey(w->mw.mw->rkey);
 	wr->bind_mw.bind_info.mr = r->region.mr;
 	wr->bind_mw.bind_info.addr = (uintptr_t)r->region.memory + step->piece[0].offset;
 	wr->bind_mw.bind_info.length = step->piece[0].length;
 	wr->bind_mw.bind_info.mw_access_flags = access_flags(step->words);
-	mw->address = wr->bind_mw.bind_info.addr;
+	w->mw.address = wr->bind_mw.bind_info.addr;
 	return true;
 }
 
 static bool fill_operation(struct agent *agent, struct qp *qp, const struct step *step,
 			   struct ibv_send_wr *wr)
 {
-	struct mw *mw;
+	struct object *w;
 
 	switch (step->operation) {
 	case OP_SEND:
@@ -130,10 +122,10 @@ static bool fill_operation(struct agent *agent, struct qp *qp, const struct step
 	case OP_BIND:
 		return fill_bind(agent, step, wr);
 	case OP_INV:
-		mw = window_of(agent, step->mw);
+		w = object_there(agent, 'w', step->mw);
 		wr->opcode = IBV_WR_LOCAL_INV;
-		wr->invalidate_rkey = mw ? mw->mw->rkey : 0;
-		return mw && mw->address; /* a window without a bind has no key to invalidate */
+		wr->invalidate_rkey = w ? w->mw.mw->rkey : 0;
+		return w && w->mw.address; /* a window without a bind has no key to invalidate */
 	default:
 		return false;
 	}
@@ -223,11 +215,6 @@ static int post_by_wr(struct qp *qp, struct ibv_send_wr *wr, unsigned int *ret_b
 	return r;
 }
 
-static bool has_wr_call(enum ibv_wr_opcode opcode)
-{
-	return opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD;
-}
-
 static int post_list(struct qp *qp, struct chain *chain, unsigned int *ret_bad)
 {
 	struct ibv_send_wr *bad = NULL;
@@ -236,7 +223,8 @@ static int post_list(struct qp *qp, struct chain *chain, unsigned int *ret_bad)
 
 	for (unsigned int i = 0; i < chain->count; i++) {
 		chain->wr[i].next = i + 1 < chain->count ? &chain->wr[i + 1] : NULL;
-		by_wr &= has_wr_call(chain->wr[i].opcode);
+		/* Only these have a call. */
+		by_wr &= chain->wr[i].opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD;
 	}
 	if (by_wr)
 		return post_by_wr(qp, chain->wr, ret_bad);
@@ -250,9 +238,7 @@ static void expect(struct agent *agent, struct qp *qp, uint8_t number, const str
 {
 	bool signaled = HAS(step, SIGNALED) || qp->signal_all;
 
-	agent->owner[step->id].qp = number;
-	agent->owner[step->id].receive = false;
-	agent->owner[step->id].signaled = signaled;
+	agent->owner[step->id] = (struct owner){ number, false, signaled };
 	if (signaled)
 		qp->sending++;
 }
@@ -267,13 +253,13 @@ static void unexpect(struct agent *agent, struct qp *qp, const struct step *step
  * Return the key. */
 static uint32_t bound(struct agent *agent, const struct step *step, bool accepted)
 {
-	struct mw *mw = window_of(agent, step->mw);
+	struct object *w = object_there(agent, 'w', step->mw);
 
-	if (step->operation != OP_BIND || !mw)
+	if (step->operation != OP_BIND || !w)
 		return 0;
 	if (accepted)
-		mw->mw->rkey = ibv_inc_rkey(mw->mw->rkey);
-	return mw->mw->rkey;
+		w->mw.mw->rkey = ibv_inc_rkey(w->mw.mw->rkey);
+	return w->mw.mw->rkey;
 }
 
 static void chain_post(struct agent_thread *t, struct qp *qp)
@@ -290,17 +276,12 @@ static void chain_post(struct agent_thread *t, struct qp *qp)
 	r = post_list(qp, chain, &bad);
 	for (unsigned int i = 0; i < chain->count; i++) {
 		bool refused = r && (bad == NO_INDEX || i >= bad);
-		struct event *e;
 
 		if (refused)
 			unexpect(t->agent, qp, &steps[chain->step[i]]);
 		t->step = chain->step[i];
-		e = log_done(t, refused ? r : 0);
-		e->done.value[0] = !refused;
-		e->done.value[1] = r ? bad : NO_INDEX;
-		e->done.value[2] = chain->count;
-		e->done.value[3] = i;
-		e->done.value[4] = bound(t->agent, &steps[chain->step[i]], !refused);
+		log_values(t, refused ? r : 0, !refused, r ? bad : NO_INDEX, 0, i,
+			   bound(t->agent, &steps[chain->step[i]], !refused));
 	}
 	t->step = at;
 	chain->count = 0;
@@ -311,7 +292,6 @@ static void post_repeated(struct agent_thread *t, struct qp *qp, const struct st
 {
 	struct chain one = { .count = 1, .qp = step->object };
 	unsigned int bad = NO_INDEX, accepted = 0;
-	struct event *e;
 	int r = 0;
 
 	if (!request_fill(t->agent, qp, step, &one.wr[0], one.sge[0])) {
@@ -326,10 +306,7 @@ static void post_repeated(struct agent_thread *t, struct qp *qp, const struct st
 		else
 			accepted++;
 	}
-	e = log_done(t, r);
-	e->done.value[0] = accepted;
-	e->done.value[1] = bad;
-	e->done.value[2] = 1;
+	log_values(t, r, accepted, bad);
 }
 
 void chain_leave_out(struct agent_thread *t)
@@ -347,12 +324,9 @@ void chain_leave_out(struct agent_thread *t)
 
 static void post_chained(struct agent_thread *t, struct qp *qp, const struct step *step)
 {
-	struct chain *chain = t->chain;
+	struct chain *chain = t->chain ?: need(calloc(1, sizeof(*chain)));
 
-	if (!chain)
-		chain = t->chain = calloc(1, sizeof(*chain));
-	if (!chain)
-		abort();
+	t->chain = chain;
 	if (chain->qp != step->object)
 		chain_leave_out(t);
 	chain->qp = step->object;
@@ -397,8 +371,8 @@ void step_recv(struct agent_thread *t, const struct step *step, struct object *o
 		log_skip(t, SKIP_REQUEST);
 		return;
 	}
-	t->agent->owner[step->id].qp = step->kind == 's' ? NO_OBJECT : step->object;
-	t->agent->owner[step->id].receive = true;
+	t->agent->owner[step->id] =
+		(struct owner){ step->kind == 's' ? NO_OBJECT : step->object, true, false };
 	for (unsigned int i = 0; !r && i < (step->n ?: 1); i++) {
 		if (step->kind == 'q')
 			o->qp.receiving++;

@@ -16,7 +16,7 @@
 struct cm {
 	struct agent *agent;
 	struct rdma_event_channel *channel;
-	struct rdma_cm_id *listener, *client, *server;
+	struct rdma_cm_id *listener, *client, *server, *last; /* of the last event */
 };
 
 static const char request[8] = "request", reply[8] = "reply";
@@ -30,7 +30,7 @@ static bool address_make(const struct agent *agent, struct sockaddr_in *ret_addr
 	return !memcmp(agent->gid.raw, ipv4, sizeof(ipv4));
 }
 
-/* Wait for an event of @type of @id, or of a new id. Return a positive errno. @data: bytes that the
+/* Wait for an event of @type of @id, or of any id. Return a positive errno. @data: bytes that the
  * event must have, or NULL. */
 static int take(struct cm *cm, struct rdma_cm_id *id, enum rdma_cm_event_type type,
 		const char *data, int status)
@@ -48,6 +48,7 @@ static int take(struct cm *cm, struct rdma_cm_id *id, enum rdma_cm_event_type ty
 	else if (data && (event->param.conn.private_data_len < sizeof(request) ||
 			  memcmp(event->param.conn.private_data, data, sizeof(request))))
 		r = EBADMSG;
+	cm->last = event->id;
 	if (event->event == RDMA_CM_EVENT_CONNECT_REQUEST)
 		cm->server = event->id;
 	rdma_ack_cm_event(event);
@@ -133,29 +134,16 @@ static int reject(struct cm *cm)
 
 static int leave(struct cm *cm)
 {
-	struct rdma_cm_id *first = cm->server, *second = cm->client;
-	struct rdma_cm_event *event;
 	int r = answer(cm) ?: positive(rdma_disconnect(cm->client));
+	struct rdma_cm_id *first;
 
 	/* The two events may come in any order. */
-	for (unsigned int i = 0; i < 2 && !r; i++) {
-		struct pollfd p = { .fd = cm->channel->fd, .events = POLLIN };
-
-		if (poll(&p, 1, cm->agent->patience / 1000000) != 1 ||
-		    rdma_get_cm_event(cm->channel, &event))
-			return ETIMEDOUT;
-		if (event->event != RDMA_CM_EVENT_DISCONNECTED ||
-		    (event->id != first && event->id != second))
-			r = EPROTO;
-		else if (event->id == first)
-			first = NULL;
-		else
-			second = NULL;
-		rdma_ack_cm_event(event);
-		if (!i && !r && !first)
-			r = positive(rdma_disconnect(cm->server));
-	}
-	return r;
+	r = r ?: take(cm, NULL, RDMA_CM_EVENT_DISCONNECTED, NULL, 0);
+	first = cm->last;
+	if (!r && first == cm->server)
+		r = positive(rdma_disconnect(cm->server));
+	r = r ?: take(cm, NULL, RDMA_CM_EVENT_DISCONNECTED, NULL, 0);
+	return r ?: cm->last == first ? EPROTO : 0;
 }
 
 int probe_cm(struct agent *agent, enum probe probe)

@@ -10,7 +10,6 @@
 
 #include "rdma-conform/generate.h"
 #include "rdma-conform/report.h"
-#include "rdma-conform/shrink.h"
 #include "util/util.h"
 #include "util/version.h"
 
@@ -29,15 +28,13 @@ enum kind {
 	FLAG,
 	TEXT,
 	NUMBER,
-	INTEGER,
 	SECONDS,
 	SPECIAL, /* parse_special() */
 };
 
 static struct options {
 	struct world_options world;
-	uint64_t seed, programs, threads;
-	int64_t time;
+	int64_t seed, programs, threads, time;
 	const char *replay, *rules;
 	bool print, list, events, serve, no_shrink, first, quiet, json, tap;
 } options = {
@@ -57,27 +54,20 @@ static const struct {
 	const char *help;
 } option_rows[] = {
 	{ "device", "DEVICE", 'd', TEXT, &AGENT.device, "the device; else the first" },
-	{ "gid", "INDEX", 'g', INTEGER, &AGENT.gid_index,
-	  "the index of the GID; else a RoCEv2 one of IPv4" },
-	{ "port", "N", 'i', INTEGER, &AGENT.port, "the port of the device (1)" },
+	{ "gid", "INDEX", 'g', NUMBER, &AGENT.gid_index, "the GID; else RoCEv2 of IPv4" },
+	{ "port", "N", 'i', NUMBER, &AGENT.port, "the port of the device (1)" },
 	{ "seed", "N", 's', NUMBER, &options.seed, "the first seed (1)" },
 	{ "programs", "N", 'n', NUMBER, &options.programs, "how many programs (1000)" },
 	{ "time", "SECONDS", 't', SECONDS, &options.time, "end after this time" },
-	{ "threads", "N", 'm', NUMBER, &options.threads,
-	  "the threads of each side, 1 to 4; else 1 to 3" },
-	{ "rules", "LIST", 'r', TEXT, &options.rules,
-	  "only these rules, by number or name, separated by commas" },
-	{ "known", "FILE", 'k', SPECIAL, NULL,
-	  "known deviations: they are reported and no failure" },
-	{ "replay", "FILE", 'R', TEXT, &options.replay,
-	  "run the program of FILE instead, --programs times" },
+	{ "threads", "N", 'm', NUMBER, &options.threads, "threads of each side: 1 to 4" },
+	{ "rules", "LIST", 'r', TEXT, &options.rules, "only these rules, such as 1,lives" },
+	{ "known", "FILE", 'k', SPECIAL, NULL, "deviations that are no failures" },
+	{ "replay", "FILE", 'R', TEXT, &options.replay, "run the program of FILE instead" },
 	{ "print", NULL, 'p', FLAG, &options.print, "print the program of --seed, run nothing" },
 	{ "list", NULL, 'l', FLAG, &options.list, "print the rules" },
-	{ "one-process", NULL, '1', FLAG, &options.world.one_process,
-	  "both sides are threads of one process" },
-	{ "user", "UID", 'u', INTEGER, &options.world.user, "the second process is of this user" },
-	{ "serve", NULL, 'S', FLAG, &options.serve,
-	  "be the second host for controllers that name this one as PEER" },
+	{ "one-process", NULL, '1', FLAG, &options.world.one_process, "the sides are threads" },
+	{ "user", "UID", 'u', NUMBER, &options.world.user, "the second process is of this user" },
+	{ "serve", NULL, 'S', FLAG, &options.serve, "be the PEER of other hosts" },
 	{ "tcp-port", "PORT", 'P', TEXT, &options.world.port, "where (18514)" },
 	{ "patience", "S", 'w', SECONDS, &AGENT.patience, "how long a completion may take (20)" },
 	{ "events", NULL, 'e', FLAG, &options.events, "print what happened in each program" },
@@ -112,32 +102,6 @@ static void usage_print(FILE *to)
 	}
 }
 
-static int usage_error(const char *what)
-{
-	if (*what)
-		fprintf(stderr, "rdma-conform: %s\n", what);
-	usage_print(stderr);
-	return EXIT_USAGE;
-}
-
-static bool rule_named(const struct rule *rule, const char *name)
-{
-	char number[16];
-
-	snprintf(number, sizeof(number), "%u", rule->number);
-	return !strcmp(name, number) || !strcmp(name, rule->name);
-}
-
-static bool rule_choose(struct report *report, const char *name)
-{
-	bool found = false;
-
-	for (unsigned int i = 0; rule_at(i); i++)
-		if (rule_named(rule_at(i), name))
-			report->wanted[i] = found = true;
-	return found;
-}
-
 /* Mark the rules of @list, or all rules if @list is NULL. */
 static const char *rules_choose(struct report *report, const char *list)
 {
@@ -146,8 +110,13 @@ static const char *rules_choose(struct report *report, const char *list)
 
 	for (unsigned int i = 0; rule_at(i); i++)
 		report->wanted[i] = !list;
-	while ((name = strsep(&rest, ",")))
-		known &= rule_choose(report, name);
+	while (known && (name = strsep(&rest, ","))) {
+		known = false;
+		for (unsigned int i = 0; rule_at(i); i++)
+			if (atoi(name) == (int)rule_at(i)->number ||
+			    !strcmp(name, rule_at(i)->name))
+				report->wanted[i] = known = true;
+	}
 	free(copy);
 	return known ? NULL : "--rules: there is no such rule; see --list";
 }
@@ -165,12 +134,10 @@ static void progress(const struct options *o, const struct report *r, int64_t *l
 static void finding_shorten(const struct options *o, struct world *world, struct finding *f,
 			    const struct program *program)
 {
-	struct program *shortest = malloc(sizeof(*shortest));
-	struct check *check = malloc(sizeof(*check));
+	struct program *shortest = need(malloc(sizeof(*shortest)));
+	struct check *check = need(malloc(sizeof(*check)));
 	struct trial trial = {};
 
-	if (!shortest || !check)
-		abort();
 	*shortest = *program;
 	if (!o->quiet)
 		fprintf(stderr, "rdma-conform: seed %" PRIu64 " breaks rule %u, %s: %s\n", f->seed,
@@ -245,17 +212,18 @@ static int run(const struct options *o, struct report *report)
 	offer_least(&world, &report->offer);
 	if (o->replay && replay_read(o->replay, &program) < 0)
 		return EXIT_USAGE;
-	for (uint64_t i = 0; i < o->programs && (!o->time || now() < start + o->time); i++) {
+	for (int64_t i = 0; i < o->programs && (!o->time || now() < start + o->time); i++) {
 		if (!o->replay)
 			generate(o->seed + i, o->threads, &report->offer, &program);
+		if (o->print) {
+			program_print(stdout, &program);
+			world_stop(&world);
+			return EXIT_KEPT;
+		}
 		if (world_run(&world, &program, &trial) < 0)
 			return EXIT_NO_DEVICE;
-		if (o->events) {
-			char *text = text_of(&program, &trial);
-
-			fputs(text, stdout);
-			free(text);
-		}
+		if (o->events)
+			trial_print(stdout, &program, &trial);
 		check_trial(&check, &trial, report->wanted, report->exercised);
 		tally_add(&report->tally, &trial);
 		report->programs++;
@@ -295,13 +263,9 @@ static const char *parse_value(unsigned int row)
 		*(const char **)to = optarg;
 		return NULL;
 	case NUMBER:
-		*(uint64_t *)to = strtoull(optarg, NULL, 0);
-		return NULL;
-	case INTEGER:
-		*(int *)to = atoi(optarg);
-		return NULL;
 	case SECONDS:
-		*(int64_t *)to = atoi(optarg) * SECOND;
+		*(int64_t *)to = strtoll(optarg, NULL, 0);
+		*(int64_t *)to *= option_rows[row].kind == SECONDS ? SECOND : 1;
 		return NULL;
 	default:
 		return parse_special(option_rows[row].letter);
@@ -331,26 +295,12 @@ static const char *parse(int argc, char **argv)
 		wrong = row < OPTIONS ? parse_value(row) : "";
 	}
 	if (options.time)
-		options.programs = UINT64_MAX;
+		options.programs = INT64_MAX;
 	if (optind < argc)
 		options.world.peer = argv[optind++];
-	if (options.threads > THREADS)
+	if (options.threads < 0 || options.threads > THREADS)
 		wrong = "--threads: at most 4";
 	return wrong ?: optind < argc ? "there is one PEER only" : NULL;
-}
-
-static int print_program(const struct options *o, struct report *report)
-{
-	static struct program program;
-	static struct world world;
-
-	if (world_start(&world, &o->world) < 0)
-		return EXIT_NO_DEVICE;
-	offer_least(&world, &report->offer);
-	generate(o->seed, o->threads, &report->offer, &program);
-	program_print(stdout, &program);
-	world_stop(&world);
-	return EXIT_KEPT;
 }
 
 int main(int argc, char **argv)
@@ -358,14 +308,16 @@ int main(int argc, char **argv)
 	static struct report report;
 	const char *wrong = parse(argc, argv);
 
-	report.exercised = calloc(rule_count(), sizeof(*report.exercised));
-	report.wanted = calloc(rule_count(), sizeof(*report.wanted));
-	if (!report.exercised || !report.wanted)
-		return EXIT_NO_DEVICE;
+	report.exercised = need(calloc(rule_count(), sizeof(*report.exercised)));
+	report.wanted = need(calloc(rule_count(), sizeof(*report.wanted)));
 	if (!wrong)
 		wrong = rules_choose(&report, options.rules);
-	if (wrong)
-		return usage_error(wrong);
+	if (wrong) {
+		if (*wrong)
+			fprintf(stderr, "rdma-conform: %s\n", wrong);
+		usage_print(stderr);
+		return EXIT_USAGE;
+	}
 	report.format = options.json ? FORMAT_JSON : options.tap ? FORMAT_TAP : FORMAT_TEXT;
 	report.first_seed = options.seed;
 	report.some = options.rules;
@@ -377,5 +329,5 @@ int main(int argc, char **argv)
 	}
 	if (options.serve)
 		return world_serve(&options.world) < 0 ? EXIT_NO_DEVICE : EXIT_KEPT;
-	return options.print ? print_program(&options, &report) : run(&options, &report);
+	return run(&options, &report);
 }

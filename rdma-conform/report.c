@@ -12,7 +12,12 @@
 
 #define KNOWN 64
 
-static struct {
+#define FOR_EACH_REFUSAL(t, verb, error)                              \
+	for (unsigned int verb = 0; verb < VERB_COUNT; verb++)        \
+		for (unsigned int error = 0; error < ERRNOS; error++) \
+			if ((t)->refusals[verb][error])
+
+static struct known {
 	char device[64], reason[160];
 	unsigned int rule;
 } known[KNOWN];
@@ -24,21 +29,22 @@ int known_read(const char *path)
 {
 	FILE *file = fopen(path, "re");
 	char line[320];
+	int r = file ? 0 : -errno;
 
-	if (!file)
-		return -errno;
-	while (known_count < KNOWN && fgets(line, sizeof(line), file)) {
+	while (!r && known_count < KNOWN && fgets(line, sizeof(line), file)) {
+		struct known *k = &known[known_count];
+
 		if (*line == '#' || *line == '\n')
 			continue;
-		if (sscanf(line, "%63[^:]: rule %u: %159[^\n]", known[known_count].device,
-			   &known[known_count].rule, known[known_count].reason) != 3) {
-			fclose(file);
-			return -EINVAL;
-		}
-		known_count++;
+		if (sscanf(line, "%63[^:]: rule %u: %159[^\n]", k->device, &k->rule, k->reason) ==
+		    3)
+			known_count++;
+		else
+			r = -EINVAL;
 	}
-	fclose(file);
-	return 0;
+	if (file)
+		fclose(file);
+	return r;
 }
 
 const char *known_reason(const char *device, const struct rule *rule)
@@ -49,22 +55,26 @@ const char *known_reason(const char *device, const struct rule *rule)
 	return NULL;
 }
 
+static const struct finding *finding_of(const struct report *r, const struct rule *rule)
+{
+	for (unsigned int i = 0; i < r->finding_count; i++)
+		if (r->findings[i].rule == rule)
+			return &r->findings[i];
+	return NULL;
+}
+
 struct finding *report_finding(struct report *report, const struct rule *rule, bool *ret_new)
 {
 	const char *reason = known_reason(report->offer.device, rule);
-	struct finding *f;
+	struct finding *f = (struct finding *)finding_of(report, rule);
 
-	*ret_new = false;
-	for (unsigned int i = 0; i < report->finding_count; i++)
-		if (report->findings[i].rule == rule)
-			return &report->findings[i];
-	if (report->finding_count == ARRAY_SIZE(report->findings))
-		return &report->findings[0];
+	*ret_new = !f;
+	if (f)
+		return f;
 	f = &report->findings[report->finding_count++];
 	f->rule = rule;
 	if (reason)
 		snprintf(f->known, sizeof(f->known), "%s", reason);
-	*ret_new = true;
 	return f;
 }
 
@@ -75,6 +85,57 @@ unsigned int report_failures(const struct report *report)
 	for (unsigned int i = 0; i < report->finding_count; i++)
 		count += !*report->findings[i].known;
 	return count;
+}
+
+static void done_add(struct tally *t, const struct step *step, const struct event *e)
+{
+	if (step->verb == VERB_POST) {
+		t->requests++;
+		t->accepted += e->done.value[0] > 0;
+	}
+	/* The result of a step "try" is its answer, even if it is an error. */
+	if (e->done.error && step->verb != VERB_TRY) {
+		t->refused++;
+		t->refusals[step->verb][min_of(e->done.error, ERRNOS - 1ul)]++;
+	} else {
+		t->taken++;
+	}
+}
+
+/* Steps that access memory or wait do not call the device. */
+static bool asks_device(const struct step *step)
+{
+	const uint64_t others = 1ull << VERB_FILL | 1ull << VERB_LOOK | 1ull << VERB_SET |
+				1ull << VERB_PEEK | 1ull << VERB_WATCH | 1ull << VERB_PAUSE |
+				1ull << VERB_FORK | 1ull << VERB_STOP | 1ull << VERB_KILL;
+
+	return !(others >> step->verb & 1);
+}
+
+void tally_add(struct tally *tally, const struct trial *trial)
+{
+	for (unsigned int i = 0; i < trial->count; i++) {
+		const struct event *e = &trial->events[i];
+		const struct step *step = &trial->program->step[e->step];
+
+		if (e->step >= trial->program->count || !asks_device(step))
+			continue;
+		if (e->kind == EVENT_DONE) {
+			done_add(tally, step, e);
+		} else if (e->kind == EVENT_SKIP && e->skip < SKIP_COUNT) {
+			tally->skips[e->skip]++;
+			tally->left_out++;
+		}
+	}
+}
+
+static const char *tally_doubt(const struct tally *t)
+{
+	if (t->taken <= t->left_out + t->refused)
+		return "most steps were left out or refused";
+	if (t->requests && !t->accepted)
+		return "the device accepted no request";
+	return NULL;
 }
 
 /* The rules about bytes that arrived. Other rules of memory also hold if no data moves. */
@@ -97,18 +158,21 @@ const char *report_doubt(const struct report *r)
 	return r->some ? "no chosen rule was exercised" : "no rule about data was exercised";
 }
 
-char *text_of(const struct program *program, const struct trial *trial)
+void trial_print(FILE *to, const struct program *program, const struct trial *trial)
 {
-	char *text = NULL;
-	size_t length;
-	FILE *to = open_memstream(&text, &length);
-
-	if (!to)
-		abort();
 	if (program)
 		program_print(to, program);
 	for (unsigned int i = 0; trial && i < trial->count; i++)
 		event_print(to, &trial->events[i], trial->program);
+}
+
+char *text_of(const struct program *program, const struct trial *trial)
+{
+	char *text = NULL;
+	size_t length;
+	FILE *to = need(open_memstream(&text, &length));
+
+	trial_print(to, program, trial);
 	fclose(to);
 	return text;
 }
@@ -140,11 +204,9 @@ static void tally_print(const struct tally *t, const char *prefix)
 		if (t->skips[i])
 			printf("%sleft out, %s: %" PRIu64 " steps\n", prefix, skip_names[i],
 			       t->skips[i]);
-	for (const struct refusal *f = t->refusals; f->times; f++)
-		printf("%srefused, %s: %" PRIu64 " steps \"%s\"\n", prefix, strerror(f->error),
-		       f->times, verb_names[f->verb]);
-	if (t->unlisted)
-		printf("%srefused, for other causes: %" PRIu64 " steps\n", prefix, t->unlisted);
+	FOR_EACH_REFUSAL(t, verb, error)
+	printf("%srefused, %s: %u steps \"%s\"\n", prefix, strerror(error),
+	       t->refusals[verb][error], verb_names[verb]);
 }
 
 static void text_print(const struct report *r)
@@ -170,26 +232,31 @@ static void text_print(const struct report *r)
 		printf("this run proves nothing: %s\n", report_doubt(r));
 }
 
+static void json_count(const char *name, const char *text, uint64_t times)
+{
+	json_open(NULL, '{');
+	json_string(name, text);
+	json_number("times", times);
+	json_close('}');
+}
+
 static void json_tally(const struct tally *t)
 {
 	json_open("steps", '{');
 	json_number("taken", t->taken);
 	json_open("left_out", '[');
 	for (unsigned int i = 0; i < SKIP_COUNT; i++) {
-		if (!t->skips[i])
-			continue;
-		json_open(NULL, '{');
-		json_string("cause", skip_names[i]);
-		json_number("times", t->skips[i]);
-		json_close('}');
+		if (t->skips[i])
+			json_count("cause", skip_names[i], t->skips[i]);
 	}
 	json_close(']');
 	json_open("refused", '[');
-	for (const struct refusal *f = t->refusals; f->times; f++) {
+	FOR_EACH_REFUSAL(t, verb, error)
+	{
 		json_open(NULL, '{');
-		json_string("verb", verb_names[f->verb]);
-		json_number("errno", f->error);
-		json_number("times", f->times);
+		json_string("verb", verb_names[verb]);
+		json_number("errno", error);
+		json_number("times", t->refusals[verb][error]);
 		json_close('}');
 	}
 	json_close(']');
@@ -238,23 +305,11 @@ static void json_print(const struct report *r)
 	json_close(']');
 	json_open("left_out", '[');
 	for (const struct left_out *l = generate_left_out(); *l->what; l++) {
-		if (!l->times)
-			continue;
-		json_open(NULL, '{');
-		json_string("what", l->what);
-		json_number("times", l->times);
-		json_close('}');
+		if (l->times)
+			json_count("what", l->what, l->times);
 	}
 	json_close(']');
 	json_close('}');
-}
-
-static const struct finding *finding_of(const struct report *r, const struct rule *rule)
-{
-	for (unsigned int i = 0; i < r->finding_count; i++)
-		if (r->findings[i].rule == rule)
-			return &r->findings[i];
-	return NULL;
 }
 
 static void tap_print(const struct report *r)

@@ -3,13 +3,22 @@
 #ifndef RDMA_CONFORM_REPORT_H
 #define RDMA_CONFORM_REPORT_H
 
-#include "rdma-conform/tally.h"
 #include "rdma-conform/world.h"
 
 enum format {
 	FORMAT_TEXT,
 	FORMAT_JSON,
 	FORMAT_TAP,
+};
+
+#define ERRNOS 256 /* a larger errno counts as the last one */
+
+/* Counts of the steps that call the device and were taken, and of the causes of the others. */
+struct tally {
+	uint64_t taken, left_out, refused;
+	uint64_t requests, accepted; /* posts to send queues */
+	uint64_t skips[SKIP_COUNT];
+	unsigned int refusals[VERB_COUNT][ERRNOS]; /* by positive errno */
 };
 
 struct finding {
@@ -35,6 +44,8 @@ struct report {
 	unsigned int finding_count;
 };
 
+/* Count the steps of @trial. */
+void tally_add(struct tally *tally, const struct trial *trial);
 /* Return the finding of @rule. Create it if there is none yet. */
 struct finding *report_finding(struct report *report, const struct rule *rule, bool *ret_new);
 /* Read a file of known deviations. Return a negative errno. */
@@ -47,7 +58,9 @@ unsigned int report_failures(const struct report *report);
 /* Return why a run without a failure proves nothing, or NULL. */
 const char *report_doubt(const struct report *report);
 void report_rules(FILE *to);
-/* Return the text of a program, of the events of a trial, or of both. */
+/* Print a program, the events of a trial, or both. Each may be NULL. text_of() returns this text.
+ */
+void trial_print(FILE *to, const struct program *program, const struct trial *trial);
 char *text_of(const struct program *program, const struct trial *trial);
 
 #endif

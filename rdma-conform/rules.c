@@ -30,27 +30,6 @@ void exercised(struct check *c, unsigned int times)
 	c->exercised[c->rule - rules] += times;
 }
 
-static void look_at_completions(struct check *c)
-{
-	FOR_EACH_WC(c, e)
-	{
-		const struct message *m = message_of_wc(c, e);
-
-		if (m)
-			c->rule->look(c, e, m->step, m);
-	}
-}
-
-static void look_at_steps(struct check *c)
-{
-	FOR_EACH_DONE(c, e, c->rule->each)
-	{
-		const struct step *s = step_of(c, e);
-
-		c->rule->look(c, e, s, s->id ? &c->messages[s->id] : NULL);
-	}
-}
-
 void rule_apply(struct check *c, const struct rule *rule)
 {
 	c->rule = rule;
@@ -59,13 +38,17 @@ void rule_apply(struct check *c, const struct rule *rule)
 		rule->look(c, NULL, NULL, NULL);
 		break;
 	case EACH_completion:
-		look_at_completions(c);
+		FOR_EACH_WC(c, e)
+		if (message_of_wc(c, e))
+			rule->look(c, e, message_of_wc(c, e)->step, message_of_wc(c, e));
 		break;
 	case EACH_message:
 		FOR_EACH_MESSAGE(c, m)
 		rule->look(c, m->posted, m->step, m);
 		break;
 	default:
-		look_at_steps(c);
+		FOR_EACH_STEP(c, e, s)
+		if (s->verb == rule->each)
+			rule->look(c, e, s, s->id ? &c->messages[s->id] : NULL);
 	}
 }

@@ -24,8 +24,9 @@ static const struct event *drained(const struct check *c, const struct message *
 
 static bool vanished(const struct message *m)
 {
-	for (unsigned int i = 0; i < m->releases; i++)
-		if (m->released[i].cause == CAUSE_RESET || m->released[i].cause == CAUSE_DESTROY)
+	for (unsigned int i = 0; i < m->released.count; i++)
+		if (m->released.list[i].cause == CAUSE_RESET ||
+		    m->released.list[i].cause == CAUSE_DESTROY)
 			return true;
 	return false;
 }

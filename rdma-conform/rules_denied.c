@@ -4,26 +4,19 @@
 
 #include "rdma-conform/rules.h"
 
-static enum ibv_wc_status status_of(enum denial denial)
-{
-	switch (denial) {
-	case DENIED_LKEY:
-	case DENIED_LOCAL_DOMAIN:
-		return IBV_WC_LOC_PROT_ERR;
-	case DENIED_BIND:
-		return IBV_WC_MW_BIND_ERR;
-	case DENIED_UNALIGNED:
-		return IBV_WC_REM_INV_REQ_ERR;
-	default:
-		return IBV_WC_REM_ACCESS_ERR;
-	}
-}
+/* Other reasons end with IBV_WC_REM_ACCESS_ERR. */
+static const enum ibv_wc_status statuses[DENIED_COUNT] = {
+	[DENIED_LKEY] = IBV_WC_LOC_PROT_ERR,
+	[DENIED_LOCAL_DOMAIN] = IBV_WC_LOC_PROT_ERR,
+	[DENIED_BIND] = IBV_WC_MW_BIND_ERR,
+	[DENIED_UNALIGNED] = IBV_WC_REM_INV_REQ_ERR,
+};
 
 /* Check the status of a denied request, on a reliable connection that no other step disturbed. The
  * argument is the reason. */
 RULE(denied)
 {
-	enum ibv_wc_status status = status_of(c->rule->argument);
+	enum ibv_wc_status status = statuses[c->rule->argument] ?: IBV_WC_REM_ACCESS_ERR;
 
 	if (message_denied(c, m) != c->rule->argument)
 		return;

@@ -22,13 +22,10 @@ static bool word_set(const struct check *c, const struct message *m, uint64_t *r
 {
 	unsigned int count = 0;
 
-	FOR_EACH_DONE(c, e, VERB_SET)
-	{
-		const struct step *s = step_of(c, e);
-
-		if (e->side == m->step->side || s->piece[0].region != m->step->remote ||
-		    s->piece[0].offset != m->step->remote_offset || !before(c, e, m->posted))
-			continue;
+	FOR_EACH_STEP(c, e, s)
+	if (s->verb == VERB_SET && e->side != m->step->side &&
+	    s->piece[0].region == m->step->remote && s->piece[0].offset == m->step->remote_offset &&
+	    before(c, e, m->posted)) {
 		*ret_word = s->x;
 		count++;
 	}

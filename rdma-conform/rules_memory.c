@@ -21,21 +21,17 @@ static void report(struct check *c, const struct wound *w)
 		       w->offset, held);
 }
 
-/* Report wounds of the kind. @operation: that of the request. OP_COUNT is a receive. */
-static void wounds_of(struct check *c, enum harm harm, enum cause cause, enum operation operation)
-{
-	for (const struct wound *w = c->wounds; w < c->wounds + c->wound_count; w++)
-		if (w->harm == harm && w->cause == cause && w->writer &&
-		    w->writer->request->step->operation == operation)
-			report(c, w);
-}
+#define ANY_OPERATION -1
 
-/* The same for any request. */
-static void wounds(struct check *c, enum harm harm, enum cause cause)
+/* Report wounds of the kind. @operation: that of the request. OP_COUNT is a receive. */
+static void wounds(struct check *c, enum harm harm, enum cause cause, int operation)
 {
-	exercised(c, c->chances[harm][cause]);
+	if (operation == ANY_OPERATION)
+		exercised(c, c->chances[harm][cause]);
 	for (const struct wound *w = c->wounds; w < c->wounds + c->wound_count; w++)
-		if (w->harm == harm && w->cause == cause)
+		if (w->harm == harm && w->cause == cause &&
+		    (operation == ANY_OPERATION ||
+		     (w->writer && w->writer->request->step->operation == operation)))
 			report(c, w);
 }
 
@@ -45,22 +41,22 @@ RULE(success_bytes)
 {
 	enum operation operation = c->rule->argument;
 
-	for (const struct writer *w = c->writers; w < c->writers + c->writer_count; w++)
-		exercised(c, w->request->step->operation == operation && w->success[0] && !w->wild);
-	wounds_of(c, HARM_MISSING, 0, operation);
-	wounds_of(c, HARM_SOURCE, CAUSE_COMPLETION, operation);
+	FOR_EACH_WRITER(c, w)
+	exercised(c, w->request->step->operation == operation && w->success[0] && !w->wild);
+	wounds(c, HARM_MISSING, 0, operation);
+	wounds(c, HARM_SOURCE, CAUSE_COMPLETION, operation);
 	if (operation == OP_COUNT)
-		wounds_of(c, HARM_ORDER, 0, operation);
+		wounds(c, HARM_ORDER, 0, operation);
 }
 
 RULE(foreign)
 {
-	wounds(c, HARM_FOREIGN, 0);
+	wounds(c, HARM_FOREIGN, 0, ANY_OPERATION);
 }
 
 RULE(refused)
 {
-	wounds(c, HARM_REFUSED, 0);
+	wounds(c, HARM_REFUSED, 0, ANY_OPERATION);
 }
 
 RULE(write_order)
@@ -71,17 +67,17 @@ RULE(write_order)
 		exercised(c, this->operation == OP_WRITE && last->operation == OP_WRITE &&
 				     this->remote_offset == last->remote_offset && w->success[0]);
 	}
-	wounds_of(c, HARM_ORDER, 0, OP_WRITE);
+	wounds(c, HARM_ORDER, 0, OP_WRITE);
 }
 
 /* The argument is the end, after which no byte is written. */
 RULE(late)
 {
-	wounds(c, HARM_LATE, c->rule->argument);
+	wounds(c, HARM_LATE, c->rule->argument, ANY_OPERATION);
 }
 
 /* The argument is the end, after which the memory of a sender belongs to the program. */
 RULE(source)
 {
-	wounds(c, HARM_SOURCE, c->rule->argument);
+	wounds(c, HARM_SOURCE, c->rule->argument, ANY_OPERATION);
 }

@@ -61,6 +61,6 @@ RULE(cleans_up)
 	FOR_EACH_EVENT(c, end)
 	if (end->kind == EVENT_DONE && end->step == c->trial->program->count)
 		keeps(c, end, !end->done.error, "%c%u of %c could not be destroyed: errno %u",
-		      (char)end->done.value[0], end->object, 'a' + end->side,
+		      (char)end->done.value[0], (unsigned int)end->done.value[1], 'a' + end->side,
 		      (unsigned int)end->done.error);
 }

@@ -6,51 +6,41 @@
 
 #include "rdma-conform/rules.h"
 
-static bool receives_suffice(const struct check *c, uint8_t side, uint8_t number)
+/* The requests of a queue pair, by side. */
+struct traffic {
+	unsigned int sends[2], receives[2]; /* sends that take a receive */
+	uint64_t longest[2], shortest[2];   /* bytes of a send, and of a receive */
+	bool right;			    /* no request is wrong, and each message fits */
+};
+
+static struct traffic traffic_of(const struct check *c, uint8_t number)
 {
-	unsigned int sends = 0, receives = 0;
+	struct traffic t = { .shortest = { UINT64_MAX, UINT64_MAX }, .right = true };
 
 	FOR_EACH_MESSAGE(c, m)
-	{
-		if (m->step->kind != 'q' || m->step->object != number)
-			continue;
-		if (m->step->side == side)
-			sends += takes_receive(m) ? m->accepted : 0;
-		else
-			receives += is_send_side(m) ? 0 : m->accepted;
-	}
-	return receives >= sends;
-}
-
-/* No request of the queue pair is wrong, and each receive got a message that fits. */
-static bool fits(const struct check *c, uint8_t number)
-{
-	FOR_EACH_MESSAGE(c, m)
-	if (m->step->object == number &&
-	    (message_denied(c, m) || (m->partner && !is_send_side(m) &&
-				      step_length(m->step) < step_length(m->partner->step))))
-		return false;
-	return true;
-}
-
-/* The shortest receive is long enough for the longest send of the other side. */
-static bool receives_fit(const struct check *c, uint8_t number)
-{
-	uint64_t longest[2] = {}, shortest[2] = { UINT64_MAX, UINT64_MAX };
-
-	FOR_EACH_MESSAGE(c, m)
-	{
+	if (m->step->object == number) {
 		uint64_t length = step_length(m->step);
 		uint8_t side = m->step->side;
 
-		if (m->step->object != number)
-			continue;
-		if (!is_send_side(m))
-			shortest[side] = min_of(shortest[side], length);
-		else if (m->step->operation == OP_SEND)
-			longest[side] = max_of(longest[side], length);
+		if (is_send_side(m)) {
+			t.sends[side] += takes_receive(m) ? m->accepted : 0;
+			if (m->step->operation == OP_SEND)
+				t.longest[side] = max_of(t.longest[side], length);
+		} else {
+			t.receives[side] += m->step->kind == 'q' ? m->accepted : 0;
+			t.shortest[side] = min_of(t.shortest[side], length);
+		}
+		t.right &= !message_denied(c, m) && (is_send_side(m) || !m->partner ||
+						     length >= step_length(m->partner->step));
 	}
-	return longest[0] <= shortest[1] && longest[1] <= shortest[0];
+	return t;
+}
+
+/* Every message has a receive that is long enough for any of them. */
+static bool receives_suffice(const struct traffic *t)
+{
+	return t->sends[0] <= t->receives[1] && t->sends[1] <= t->receives[0] &&
+	       t->longest[0] <= t->shortest[1] && t->longest[1] <= t->shortest[0];
 }
 
 static bool on_demand(const struct check *c, uint8_t side, uint8_t region)
@@ -67,9 +57,8 @@ static bool right_concerns(const struct check *c, const struct step *s)
 		return on_demand(c, !s->side, s->remote) ||
 		       (s->pieces && on_demand(c, s->side, s->piece[0].region));
 	case RIGHT_STOPPED:
-		FOR_EACH_DONE(c, e, VERB_STOP)
-		return true;
-		return false;
+		return done_on(c, VERB_STOP, 0, 0, NO_OBJECT) ||
+		       done_on(c, VERB_STOP, 1, 0, NO_OBJECT);
 	default:
 		return true;
 	}
@@ -77,9 +66,10 @@ static bool right_concerns(const struct check *c, const struct step *s)
 
 RULE(right_succeeds)
 {
-	if (s->kind == 'q' && undisturbed(c, s->object, e) && fits(c, s->object) &&
-	    receives_fit(c, s->object) && receives_suffice(c, 0, s->object) &&
-	    receives_suffice(c, 1, s->object) && right_concerns(c, s))
+	struct traffic t = traffic_of(c, s->object);
+
+	if (s->kind == 'q' && undisturbed(c, s->object, e) && t.right && receives_suffice(&t) &&
+	    right_concerns(c, s))
 		keeps(c, e, !e->wc.status,
 		      "#%u failed with status %u and nothing was wrong with it", s->id,
 		      e->wc.status);
@@ -109,16 +99,11 @@ RULE(too_long)
 /* Before @e no step connected its queue pair or moved it to another state. */
 static bool still_reset(const struct check *c, const struct event *e)
 {
-	FOR_EACH_EVENT(c, d)
-	{
-		const struct step *s = step_of(c, d);
-
-		if (d != e && d->kind == EVENT_DONE && s && d->side == e->side &&
-		    s->object == step_of(c, e)->object &&
-		    (s->verb == VERB_CONNECT || (s->verb == VERB_MODIFY && !d->done.error)) &&
-		    !before(c, e, d))
-			return false;
-	}
+	FOR_EACH_STEP(c, d, s)
+	if (d != e && d->side == e->side && s->object == step_of(c, e)->object &&
+	    (s->verb == VERB_CONNECT || (s->verb == VERB_MODIFY && !d->done.error)) &&
+	    !before(c, e, d))
+		return false;
 	return true;
 }
 
@@ -218,10 +203,11 @@ RULE(queue_depth)
 RULE(not_ready)
 {
 	const struct event *connected = done_on(c, VERB_CONNECT, e->side, 'q', s->object);
+	struct traffic t = traffic_of(c, s->object);
 
 	if (takes_receive(m) && s->n >= 2 && e->wc.status != IBV_WC_WR_FLUSH_ERR && connected &&
 	    !step_of(c, connected)->y && undisturbed(c, s->object, e) &&
-	    !receives_suffice(c, e->side, s->object))
+	    t.receives[!e->side] < t.sends[e->side])
 		keeps(c, e, e->wc.status == IBV_WC_RNR_RETRY_EXC_ERR,
 		      "#%u found no receive and has status %u", s->id, e->wc.status);
 }
@@ -267,7 +253,7 @@ RULE(solicited_only)
 	uint8_t number = s->object / 2;
 
 	if (armed && HAS(step_of(c, armed), SOLICITED) && !solicited(c, number) &&
-	    undisturbed(c, number, e) && fits(c, number))
+	    undisturbed(c, number, e) && traffic_of(c, number).right)
 		keeps(c, e, !e->done.value[0], "an event came, and no message asked for one");
 }
 

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "rdma-conform/shrink.h"
+#include "rdma-conform/world.h"
 #include "util/util.h"
 
 #define SAMPLE 20
@@ -10,10 +10,10 @@
 bool breaks(struct world *world, const struct program *program, const struct rule *rule,
 	    unsigned int runs, struct check *ret_check, struct trial *ret_trial)
 {
-	uint64_t *counters = calloc(rule_count(), sizeof(*counters));
+	uint64_t *counters = need(calloc(rule_count(), sizeof(*counters)));
 	bool found = false;
 
-	for (unsigned int i = 0; counters && i < runs && !found; i++) {
+	for (unsigned int i = 0; i < runs && !found; i++) {
 		if (world_run(world, program, ret_trial) < 0)
 			break;
 		check_trial(ret_check, ret_trial, NULL, counters);
@@ -122,11 +122,9 @@ static void simplify_steps(struct shrinking *s, struct program *program)
 unsigned int shrink(struct world *world, struct program *program, const struct rule *rule,
 		    int64_t limit)
 {
-	struct shrinking *s = calloc(1, sizeof(*s));
+	struct shrinking *s = need(calloc(1, sizeof(*s)));
 	unsigned int hits;
 
-	if (!s)
-		return 0;
 	s->world = world;
 	s->rule = rule;
 	s->end = now() + limit;

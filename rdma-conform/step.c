@@ -11,6 +11,7 @@ const char *const verb_names[VERB_COUNT] = { VERBS(AS_TEXT) };
 const char *const probe_names[PROBE_COUNT] = { PROBES(AS_TEXT) };
 static const char *const operation_names[OP_COUNT] = { OPERATIONS(AS_TEXT) };
 static const char *const word_names[WORD_COUNT] = { WORDS(AS_TEXT) };
+static const char other_letters[] = "ccswp", number_letters[] = "nxy";
 
 struct step step_make(uint8_t side, uint8_t thread, enum verb verb)
 {
@@ -21,11 +22,7 @@ struct step step_make(uint8_t side, uint8_t thread, enum verb verb)
 		.operation = OP_COUNT,
 		.probe = PROBE_COUNT,
 		.object = NO_OBJECT,
-		.cq = NO_OBJECT,
-		.cq2 = NO_OBJECT,
-		.srq = NO_OBJECT,
-		.mw = NO_OBJECT,
-		.pd = NO_OBJECT,
+		.others = { NO_OBJECT, NO_OBJECT, NO_OBJECT, NO_OBJECT, NO_OBJECT },
 		.remote = NO_OBJECT,
 	};
 }
@@ -66,11 +63,8 @@ void step_print(FILE *to, const struct step *step)
 		fprintf(to, " %s", operation_names[step->operation]);
 	if (step->probe != PROBE_COUNT)
 		fprintf(to, " %s", probe_names[step->probe]);
-	print_object(to, 'c', step->cq);
-	print_object(to, 'c', step->cq2);
-	print_object(to, 's', step->srq);
-	print_object(to, 'w', step->mw);
-	print_object(to, 'p', step->pd);
+	for (unsigned int i = 0; i < OTHERS; i++)
+		print_object(to, other_letters[i], step->others[i]);
 	if (step->id)
 		fprintf(to, step->generation ? " #%u.%u" : " #%u", step->id, step->generation);
 	for (unsigned int i = 0; i < step->pieces; i++)
@@ -82,12 +76,9 @@ void step_print(FILE *to, const struct step *step)
 	for (unsigned int i = 0; i < WORD_COUNT; i++)
 		if (step->words >> i & 1)
 			fprintf(to, " %s", word_names[i]);
-	if (step->n)
-		fprintf(to, " n=%" PRIu64, step->n);
-	if (step->x)
-		fprintf(to, " x=%" PRIu64, step->x);
-	if (step->y)
-		fprintf(to, " y=%" PRIu64, step->y);
+	for (unsigned int i = 0; i < ARRAY_SIZE(step->numbers); i++)
+		if (step->numbers[i])
+			fprintf(to, " %c=%" PRIu64, number_letters[i], step->numbers[i]);
 	fputc('\n', to);
 }
 
@@ -127,7 +118,6 @@ static bool parse_object(const char *text, struct step *step)
 {
 	unsigned int number;
 	char letter, rest;
-	uint8_t *place;
 
 	if (sscanf(text, "%c%u%c", &letter, &number, &rest) != 2 || number >= OBJECTS ||
 	    !strchr("cpqrsw", letter))
@@ -137,14 +127,12 @@ static bool parse_object(const char *text, struct step *step)
 		step->object = number;
 		return true;
 	}
-	place = letter == 's'	? &step->srq
-		: letter == 'w' ? &step->mw
-		: letter == 'p' ? &step->pd
-		: letter == 'c' ? step->cq == NO_OBJECT ? &step->cq : &step->cq2
-				: NULL;
-	if (place)
-		*place = number;
-	return place;
+	for (unsigned int i = 0; i < OTHERS; i++)
+		if (other_letters[i] == letter && step->others[i] == NO_OBJECT) {
+			step->others[i] = number;
+			return true;
+		}
+	return false;
 }
 
 static bool parse_remote(const char *text, struct step *step)
@@ -163,10 +151,9 @@ static bool parse_remote(const char *text, struct step *step)
 
 static bool parse_number(const char *text, struct step *step)
 {
-	uint64_t *place = text[0] == 'n' ? &step->n : text[0] == 'x' ? &step->x : &step->y;
 	char *end;
 
-	*place = strtoull(text + 2, &end, 0);
+	step->numbers[strchr(number_letters, *text) - number_letters] = strtoull(text + 2, &end, 0);
 	return !*end && text[2];
 }
 
@@ -188,7 +175,7 @@ static bool parse_argument(char *text, struct step *step)
 		return parse_id(text, step);
 	if (*text == '@')
 		return parse_remote(text, step);
-	if (strchr("nxy", *text) && text[1] == '=')
+	if (strchr(number_letters, *text) && text[1] == '=')
 		return parse_number(text, step);
 	if (*text == 'r' && strchr(text, '/'))
 		return parse_pieces(text, step);

@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #define OBJECTS	     32 /* of a kind on a side */
 #define THREADS	     4	/* of a side */
@@ -26,6 +27,7 @@
 #define STEPS	     1024
 #define INLINE_BYTES 64 /* of a request with inline data, at most */
 #define NO_OBJECT    255
+#define OTHERS	     5
 
 /* clang-format off */
 /* X(name in the code, name in the text, effect on its object, letters of the object). The agent
@@ -86,6 +88,14 @@ enum probe {
 #define HAS(step, name) ((step)->words >> WORD_##name & 1)
 #define WORD(name)	(1ull << WORD_##name)
 
+/* Return @memory. The program cannot go on without it. */
+static inline void *need(void *memory)
+{
+	if (!memory)
+		abort();
+	return memory;
+}
+
 struct piece {
 	uint8_t region;
 	uint32_t offset, length;
@@ -96,7 +106,12 @@ struct step {
 	uint8_t verb, operation;
 	char kind; /* letter of the object */
 	uint8_t object;
-	uint8_t cq, cq2, srq, mw, pd; /* further objects, or NO_OBJECT */
+	union { /* further objects, or NO_OBJECT */
+		struct {
+			uint8_t cq, cq2, srq, mw, pd;
+		};
+		uint8_t others[OTHERS];
+	};
 	uint8_t id, generation;
 	uint8_t pieces;
 	struct piece piece[SGES];
@@ -105,7 +120,12 @@ struct step {
 	uint32_t remote_offset;
 	uint8_t probe;
 	uint64_t words;
-	uint64_t n, x, y;
+	union {
+		struct {
+			uint64_t n, x, y;
+		};
+		uint64_t numbers[3];
+	};
 };
 
 struct program {

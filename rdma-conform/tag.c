@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <string.h>
 
-#include "rdma-conform/tag.h"
+#include "rdma-conform/event.h"
 
 #define CHECK_SHIFT	 56
 #define PROGRAM_SHIFT	 44
@@ -47,24 +47,17 @@ void tag_fill(void *to, size_t length, struct tag tag, uint64_t offset)
 size_t tag_match(const void *at, size_t length, struct tag tag, uint64_t offset)
 {
 	const uint8_t *bytes = at;
-	size_t done = 0;
+	uint8_t want[64];
 
-	while (done < length) {
-		uint64_t word = tag_word(tag, (offset + done) / 8);
-		const uint8_t *want = (uint8_t *)&word + (offset + done) % 8;
-		size_t n = 8 - (offset + done) % 8;
+	for (size_t done = 0; done < length; done += sizeof(want)) {
+		size_t n = length - done < sizeof(want) ? length - done : sizeof(want);
 
-		if (n > length - done)
-			n = length - done;
-		if (!memcmp(bytes + done, want, n)) {
-			done += n;
-			continue;
-		}
-		while (bytes[done] == *want)
-			done++, want++;
-		return done;
+		tag_fill(want, n, tag, offset + done);
+		for (size_t i = 0; i < n && memcmp(bytes + done, want, n); i++)
+			if (bytes[done + i] != want[i])
+				return done + i;
 	}
-	return done;
+	return length;
 }
 
 static bool word_read(uint64_t word, struct tag *ret_tag, uint64_t *ret_index)

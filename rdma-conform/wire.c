@@ -5,7 +5,6 @@
 #include <sys/socket.h>
 
 #include "rdma-conform/agent.h"
-#include "rdma-conform/wire.h"
 
 /* No frame is longer. A longer one comes from another program. */
 #define FRAME_MAX (256u << 20)

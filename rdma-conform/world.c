@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <grp.h>
 #include <netdb.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,6 @@
 #include <unistd.h>
 
 #include "rdma-conform/report.h"
-#include "rdma-conform/wire.h"
 #include "rdma-conform/world.h"
 #include "util/util.h"
 
@@ -90,38 +90,23 @@ static void user_set(const struct world_options *options, uint8_t side)
 	}
 }
 
-/* @others: descriptors that the process closes, so that the connections of an agent close when it
- * dies. */
-static pid_t agent_fork(const struct world_options *options, uint8_t side, int control, int peer,
-			const int *others, unsigned int count)
+/* Fork a process that runs one agent, or both of them as threads. @others: descriptors that it
+ * closes, so that the connections of an agent close when it dies. */
+static pid_t agents_fork(const struct agent_start *start, unsigned int agents, const int *others,
+			 unsigned int count)
 {
-	struct agent_start start = { options, side, control, peer };
-	pid_t child = fork();
-
-	if (child)
-		return child;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (unsigned int i = 0; i < count; i++)
-		close(others[i]);
-	user_set(options, side);
-	agent_main(&start);
-	_exit(0);
-}
-
-/* Run both sides as threads of one process. */
-static pid_t agents_fork_together(const struct world_options *options, const int *control,
-				  const int *peer)
-{
-	struct agent_start start[2] = { { options, 0, control[0], peer[0] },
-					{ options, 1, control[1], peer[1] } };
 	pid_t child = fork();
 	pthread_t other;
 
 	if (child)
 		return child;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (!pthread_create(&other, NULL, agent_main, &start[1]))
-		agent_main(&start[0]);
+	for (unsigned int i = 0; i < count; i++)
+		close(others[i]);
+	if (agents == 1)
+		user_set(start->options, start->side);
+	if (agents == 1 || !pthread_create(&other, NULL, agent_main, (void *)&start[1]))
+		agent_main((void *)start);
 	_exit(0);
 }
 
@@ -158,7 +143,8 @@ static int start_remote(struct world *world)
 	}
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, near))
 		return -errno;
-	world->child[0] = agent_fork(options, 0, near[1], peer, NULL, 0);
+	world->child[0] =
+		agents_fork(&(struct agent_start){ options, 0, near[1], peer }, 1, NULL, 0);
 	world->control[0] = near[0];
 	close(near[1]);
 	close(peer);
@@ -168,6 +154,7 @@ static int start_remote(struct world *world)
 static int start_local(struct world *world)
 {
 	int control[2][2], peer[2], far[2];
+	struct agent_start start[2];
 
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, peer))
 		return -errno;
@@ -177,13 +164,14 @@ static int start_local(struct world *world)
 		world->control[i] = control[i][0];
 		far[i] = control[i][1];
 	}
+	for (unsigned int i = 0; i < 2; i++)
+		start[i] = (struct agent_start){ world->options, i, far[i], peer[i] };
 	if (world->options->one_process)
-		world->child[0] = agents_fork_together(world->options, far, peer);
+		world->child[0] = agents_fork(start, 2, NULL, 0);
 	for (unsigned int i = 0; i < 2 && !world->options->one_process; i++) {
 		const int others[] = { far[!i], peer[!i], world->control[0], world->control[1] };
 
-		world->child[i] =
-			agent_fork(world->options, i, far[i], peer[i], others, ARRAY_SIZE(others));
+		world->child[i] = agents_fork(&start[i], 1, others, ARRAY_SIZE(others));
 	}
 	for (unsigned int i = 0; i < 2; i++) {
 		close(far[i]);
@@ -194,17 +182,15 @@ static int start_local(struct world *world)
 
 static int hear_offer(struct world *world, unsigned int side)
 {
-	uint32_t length = 0;
-	void *data;
-	int r = wire_frame_read(world->control[side], &data, &length,
-				world->options->agent.patience * 2);
+	struct {
+		uint32_t length;
+		struct offer offer;
+	} frame;
+	int r = wire_read(world->control[side], &frame, sizeof(frame),
+			  world->options->agent.patience * 2);
 
-	if (r < 0)
-		return r;
-	if (length == sizeof(world->offer[side]))
-		memcpy(&world->offer[side], data, length);
-	free(data);
-	return length == sizeof(world->offer[side]) ? 0 : -EPROTO;
+	world->offer[side] = frame.offer;
+	return r ?: frame.length == sizeof(frame.offer) ? 0 : -EPROTO;
 }
 
 int world_start(struct world *world, const struct world_options *options)
@@ -291,9 +277,7 @@ int world_run(struct world *world, const struct program *program, struct trial *
 			note_end(world, i, r, ret_trial);
 			continue;
 		}
-		world->events = realloc(world->events, total + bytes + 1);
-		if (!world->events)
-			abort();
+		world->events = need(realloc(world->events, total + bytes + 1));
 		memcpy((char *)world->events + total, data, bytes);
 		total += bytes;
 		free(data);
@@ -307,23 +291,14 @@ int world_run(struct world *world, const struct program *program, struct trial *
 
 static int tcp_listen(const char *port)
 {
-	struct addrinfo hints = { .ai_socktype = SOCK_STREAM,
-				  .ai_flags = AI_PASSIVE,
-				  .ai_family = AF_INET6 },
-			*a;
-	int fd, yes = 1;
+	struct sockaddr_in6 any = { .sin6_family = AF_INET6, .sin6_port = htons(atoi(port)) };
+	int fd = socket(AF_INET6, SOCK_STREAM, 0), yes = 1;
 
-	if (getaddrinfo(NULL, port, &hints, &a))
-		return -EINVAL;
-	fd = socket(a->ai_family, a->ai_socktype, a->ai_protocol);
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-	if (fd < 0 || bind(fd, a->ai_addr, a->ai_addrlen) || listen(fd, 8)) {
-		fprintf(stderr, "rdma-conform: port %s: %s\n", port, strerror(errno));
-		freeaddrinfo(a);
-		return -errno;
-	}
-	freeaddrinfo(a);
-	return fd;
+	if (!bind(fd, (struct sockaddr *)&any, sizeof(any)) && !listen(fd, 8))
+		return fd;
+	fprintf(stderr, "rdma-conform: port %s: %s\n", port, strerror(errno));
+	return -errno;
 }
 
 int world_serve(const struct world_options *options)
@@ -338,7 +313,7 @@ int world_serve(const struct world_options *options)
 		int peer = control < 0 ? -1 : accept(listener, NULL, NULL);
 
 		if (peer >= 0)
-			agent_fork(options, 1, control, peer, NULL, 0);
+			agents_fork(&(struct agent_start){ options, 1, control, peer }, 1, NULL, 0);
 		close(control);
 		close(peer);
 	}

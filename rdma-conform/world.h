@@ -12,7 +12,7 @@ struct world_options {
 	struct agent_options agent;
 	const char *peer; /* host of the other side, or NULL for this host */
 	const char *port; /* TCP port */
-	int user;	  /* user of side b's process, or -1 */
+	int64_t user;	  /* user of side b's process, or -1 */
 	bool one_process;
 };
 
@@ -31,6 +31,18 @@ int world_start(struct world *world, const struct world_options *options);
 void world_stop(struct world *world);
 /* Run @program. *@ret_trial is valid until the next call. Agents that died are started again. */
 int world_run(struct world *world, const struct program *program, struct trial *ret_trial);
+/* shrink.c: */
+/* Return whether @program breaks @rule within @runs runs. *@ret_check is the check of that run, or
+ * of the last one. */
+bool breaks(struct world *world, const struct program *program, const struct rule *rule,
+	    unsigned int runs, struct check *ret_check, struct trial *ret_trial);
+/*
+ * Remove steps of @program as long as it still breaks @rule, for at most @limit ns. The speed of
+ * programs differs in each run: a step is needed if the rule held in several runs without it.
+ * Return in how many of a hundred runs the rule was broken.
+ */
+unsigned int shrink(struct world *world, struct program *program, const struct rule *rule,
+		    int64_t limit);
 /* Be side b for controllers on other hosts. This does not return. */
 int world_serve(const struct world_options *options);
 
