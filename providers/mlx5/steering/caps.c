@@ -163,6 +163,13 @@ static int ends_read(struct ibv_context *ibctx, enum mlx5dv_dr_domain_type type,
 	struct mlx5_context *ctx = to_mctx(ibctx);
 	uint64_t *drop = caps->drop, *miss = caps->miss;
 
+	if (caps->is_switch_manager) {
+		caps->uplink[DR_RECEIVE] =
+			cap_64(ctx, MLX5_FW_CAPS_SWITCH_TABLES, SWITCH_UPLINK_RECEIVE);
+		caps->uplink[DR_SEND] = cap_64(ctx, MLX5_FW_CAPS_SWITCH_TABLES, SWITCH_UPLINK_SEND);
+	}
+	caps->adapter_drop[DR_RECEIVE] = tables_64(ctx, TABLES_RECEIVE_DROP);
+	caps->adapter_drop[DR_SEND] = tables_64(ctx, TABLES_SEND_DROP);
 	if (type != MLX5DV_DR_DOMAIN_TYPE_FDB) {
 		drop[DR_RECEIVE] = miss[DR_RECEIVE] = tables_64(ctx, TABLES_RECEIVE_DROP);
 		drop[DR_SEND] = tables_64(ctx, TABLES_SEND_DROP);
@@ -171,8 +178,6 @@ static int ends_read(struct ibv_context *ibctx, enum mlx5dv_dr_domain_type type,
 	}
 	drop[DR_RECEIVE] = cap_64(ctx, MLX5_FW_CAPS_SWITCH_TABLES, SWITCH_RECEIVE_DROP);
 	drop[DR_SEND] = cap_64(ctx, MLX5_FW_CAPS_SWITCH_TABLES, SWITCH_SEND_DROP);
-	caps->uplink[DR_RECEIVE] = cap_64(ctx, MLX5_FW_CAPS_SWITCH_TABLES, SWITCH_UPLINK_RECEIVE);
-	caps->uplink[DR_SEND] = cap_64(ctx, MLX5_FW_CAPS_SWITCH_TABLES, SWITCH_UPLINK_SEND);
 	return dr_vport_query(ibctx, 0, false, miss);
 }
 

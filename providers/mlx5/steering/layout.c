@@ -5,6 +5,8 @@
 enum {
 	CODE_MASK = 3,
 	VERSION_MASK = 0xf,
+	PROTOCOL_TCP = 6,
+	PROTOCOL_UDP = 17,
 };
 
 void dr_key_or(uint8_t *key, unsigned int word, uint32_t bits)
@@ -46,6 +48,14 @@ bool dr_match_is_empty(const struct dr_match *match, unsigned int from, unsigned
 
 /* ---- builders */
 
+/* The kind of the L4 header stands for the protocol if the mask says that it is TCP or UDP. */
+static bool is_l4_known(const struct dr_match *mask, bool has_ports)
+{
+	uint32_t protocol = mask->words[DR_L3_L4] >> 24;
+
+	return has_ports || protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP;
+}
+
 static uint32_t bits_take(struct dr_match *match, unsigned int word, uint32_t bits)
 {
 	uint32_t taken = match->words[word] & bits;
@@ -77,6 +87,8 @@ int dr_code_of(const struct dr_code *code, uint32_t bits)
 		return bits & (code->bits - 1) & code->bits ? 2 : 1;
 	case DR_CODE_VERSION_NUMBER:
 		return bits >> DR_VERSION_SHIFT;
+	case DR_CODE_L4:
+		return bits >> 24 == PROTOCOL_TCP ? 1 : bits >> 24 == PROTOCOL_UDP ? 2 : -EINVAL;
 	default:
 		return bits >> DR_VERSION_SHIFT == 4   ? 1
 		       : bits >> DR_VERSION_SHIFT == 6 ? 2
@@ -96,11 +108,16 @@ static uint32_t code_mask(const struct dr_code *code, uint32_t bits)
 void dr_layout_add(struct dr_builder *builder, const struct dr_layout *layout,
 		   struct dr_match *mask)
 {
+	bool has_ports = mask->words[DR_TCP_PORTS] || mask->words[DR_UDP_PORTS];
+
 	dr_moves_add(builder, layout->moves, mask);
 	for (unsigned int i = 0; i < DR_BUILDER_CODES; i++) {
 		const struct dr_code *code = &layout->codes[i];
-		uint32_t bits = code->kind ? bits_take(mask, code->word, code->bits) : 0;
+		uint32_t bits;
 
+		if (code->kind == DR_CODE_L4 && !is_l4_known(mask, has_ports))
+			continue;
+		bits = code->kind ? bits_take(mask, code->word, code->bits) : 0;
 		if (!bits)
 			continue;
 		builder->codes[builder->code_count++] = *code;

@@ -109,6 +109,7 @@ struct dr_code {
 		DR_CODE_VERSION_OF_VALUE, /* as DR_CODE_VERSION, and the mask is made like a value
 					   */
 		DR_CODE_VERSION_NUMBER,	  /* 4 or 6 */
+		DR_CODE_L4,		  /* 1: TCP, 2: UDP */
 	} kind;
 	uint8_t key, shift, word;
 	uint32_t bits;
@@ -148,6 +149,7 @@ struct dr_builder {
 	uint16_t lookup;
 	uint16_t byte_mask; /* bytes of the key that the hash is computed of, the first in bit 15 */
 	bool is_source;	    /* the key has the function of the source port */
+	uint8_t source_word; /* that has it */
 	uint8_t source_key, source_shift;
 	uint8_t move_count, code_count;
 	struct dr_move moves[DR_BUILDER_MOVES]; /* only bits of the mask */

@@ -87,6 +87,7 @@ static void side_free(struct dr_side *side)
 {
 	dr_hash_free(side->start);
 	dr_hash_free(side->end);
+	dr_definers_free(side);
 	free(side->builders);
 }
 
@@ -106,8 +107,10 @@ static int builders_choose(struct dr_side *side)
 	side->builders = calloc(DR_BUILDERS_MAX, sizeof(*side->builders));
 	if (!side->builders)
 		return -ENOMEM;
-	r = dr_builders_make(side->domain, side->half, &matcher->mask, matcher->criteria,
-			     side->builders, &count);
+	r = dr_definers_make(side, &matcher->mask, side->builders, &count);
+	if (r < 0)
+		r = dr_builders_make(side->domain, side->half, &matcher->mask, matcher->criteria,
+				     side->builders, &count);
 	if (r < 0)
 		return r;
 	/* The array shrinks, and therefore stays where it is if there is no memory. */
@@ -164,7 +167,7 @@ static int software_create(struct mlx5dv_dr_matcher *matcher, const char *functi
 	struct mlx5dv_dr_domain *domain = matcher->table->domain;
 	int r;
 
-	LIST_INIT(&matcher->rules);
+	TAILQ_INIT(&matcher->rules);
 	if (matcher->criteria >= DR_CRITERIA_END)
 		return dr_refuse(domain->context, function, "the criteria have an unknown bit",
 				 -EINVAL);
@@ -233,4 +236,69 @@ MLX5DV_EXPORT int mlx5dv_dr_matcher_destroy(struct mlx5dv_dr_matcher *matcher)
 	dr_leave(&matcher->table->users);
 	free(matcher);
 	return 0;
+}
+
+/* ---- layouts */
+
+enum {
+	LAYOUT_MARGIN = 6, /* of the size of a table, to that of all memory, log2 */
+};
+
+/* Return whether each side has one level of wide entries: only their tables have a fixed size. */
+static bool is_wide(const struct mlx5dv_dr_matcher *matcher)
+{
+	for (int half = 0; half < DR_HALVES; half++) {
+		const struct dr_side *side = &matcher->sides[half];
+
+		if (side->levels > 1 ||
+		    (side->levels == 1 && !dr_lookup_is_wide(side->builders[0].lookup)))
+			return false;
+	}
+	return !matcher->kernel;
+}
+
+static int layout_check(const struct mlx5dv_dr_matcher *matcher,
+			const struct mlx5dv_dr_matcher_layout *layout)
+{
+	const uint32_t known =
+		MLX5DV_DR_MATCHER_LAYOUT_RESIZABLE | MLX5DV_DR_MATCHER_LAYOUT_NUM_RULE;
+
+	if (!is_wide(matcher) || layout->flags & ~known)
+		return -EOPNOTSUPP;
+	if (layout->flags & MLX5DV_DR_MATCHER_LAYOUT_NUM_RULE &&
+	    layout->log_num_of_rules_hint + LAYOUT_MARGIN > matcher->table->domain->caps.log_icm)
+		return -EOPNOTSUPP;
+	return 0;
+}
+
+static int layout_set(struct mlx5dv_dr_matcher *matcher,
+		      const struct mlx5dv_dr_matcher_layout *layout)
+{
+	struct mlx5dv_dr_domain *domain = matcher->table->domain;
+	int r = 0;
+
+	for (int half = 0; !r && half < DR_HALVES; half++) {
+		if (matcher->sides[half].levels &&
+		    layout->flags & MLX5DV_DR_MATCHER_LAYOUT_NUM_RULE)
+			r = dr_path_resize(&matcher->sides[half], layout->log_num_of_rules_hint);
+	}
+	if (r < 0)
+		return r;
+	matcher->fixed_size = !(layout->flags & MLX5DV_DR_MATCHER_LAYOUT_RESIZABLE);
+	return dr_ring_drain(domain->ring);
+}
+
+MLX5DV_EXPORT int mlx5dv_dr_matcher_set_layout(struct mlx5dv_dr_matcher *matcher,
+					       struct mlx5dv_dr_matcher_layout *layout)
+{
+	struct mlx5dv_dr_domain *domain = matcher->table->domain;
+	int r = layout_check(matcher, layout);
+
+	if (r < 0)
+		return mlx5dv_errno(dr_refuse(domain->context, __func__,
+					      "the matcher has no layout, or not this one", r));
+	dr_lock(domain);
+	r = layout_set(matcher, layout);
+	dr_unlock(domain);
+	return mlx5dv_errno(r);
 }

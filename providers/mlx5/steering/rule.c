@@ -57,8 +57,8 @@ static int source_tag(const struct dr_side *side, const struct dr_builder *b,
 
 	if (r < 0)
 		return r;
-	dr_key_or(tag, 0, vport->function);
-	if (side->half == DR_RECEIVE && number != DR_VPORT_WIRE)
+	dr_key_or(tag, b->source_word, vport->function);
+	if (!dr_lookup_is_wide(b->lookup) && side->half == DR_RECEIVE && number != DR_VPORT_WIRE)
 		dr_key_or(tag, b->source_key, 1u << b->source_shift);
 	return 0;
 }
@@ -148,7 +148,7 @@ static int software_create(struct mlx5dv_dr_rule *rule, const char *function,
 	if (r < 0)
 		paths_remove(rule);
 	else
-		LIST_INSERT_HEAD(&matcher->rules, rule, link);
+		TAILQ_INSERT_TAIL(&matcher->rules, rule, link);
 	dr_unlock(domain);
 	return r;
 }
@@ -158,7 +158,7 @@ static void software_destroy(struct mlx5dv_dr_rule *rule)
 	struct mlx5dv_dr_domain *domain = rule->matcher->table->domain;
 
 	dr_lock(domain);
-	LIST_REMOVE(rule, link);
+	TAILQ_REMOVE(&rule->matcher->rules, rule, link);
 	paths_remove(rule);
 	dr_unlock(domain);
 }

@@ -87,6 +87,7 @@ struct dr_caps {
 		patterns_at; /* addresses where numbers of changes and patterns begin */
 	uint64_t drop[DR_HALVES], miss[DR_HALVES]; /* addresses for packets of the domain */
 	uint64_t uplink[DR_HALVES];		   /* of the switch */
+	uint64_t adapter_drop[DR_HALVES];	   /* also in domains of the switch */
 	uint32_t protocols;			   /* bits of enum dr_parser */
 	struct dr_parsers parsers;
 	uint64_t definers; /* bits of the formats that wide entries can have */
@@ -250,7 +251,7 @@ const struct dr_vport *dr_vport_wire(const struct mlx5dv_dr_domain *domain);
 const struct dr_vport *dr_vport_next(const struct mlx5dv_dr_domain *domain,
 				     const struct dr_vport *vport);
 
-/* ---- builder.c, layout.c: fields of a packet in the layout of a lookup type */
+/* ---- builder.c, layout.c, definer.c: fields of a packet in the layout of a lookup type */
 
 struct dr_side;
 
@@ -262,6 +263,10 @@ int dr_mask_check(const struct dr_match *mask);
 int dr_builders_make(const struct mlx5dv_dr_domain *domain, enum dr_half half,
 		     const struct dr_match *mask, uint8_t criteria,
 		     struct dr_builder builders[DR_BUILDERS_MAX], unsigned int *ret_count);
+/* Choose wide entries for the mask, if the adapter has some for all of its fields. */
+int dr_definers_make(struct dr_side *side, const struct dr_match *mask,
+		     struct dr_builder builders[DR_BUILDERS_MAX], unsigned int *ret_count);
+void dr_definers_free(struct dr_side *side);
 /* Check a value against the mask of its matcher. */
 int dr_value_check(const struct dr_match *mask, const struct dr_match *value);
 /* Add the fields of a value to @tag. -EINVAL: a value does not exist. */
@@ -334,6 +339,8 @@ struct dr_side {
 	enum dr_half half;
 	unsigned int levels; /* 0: the domain has no such half */
 	struct dr_builder *builders;
+	struct mlx5dv_devx_obj *definers[2]; /* of wide entries */
+	int16_t definer_formats[2];
 	struct dr_hash *start; /* of the first level */
 	struct dr_hash *end;   /* anchor of packets that match no rule */
 };
@@ -347,7 +354,7 @@ struct mlx5dv_dr_matcher {
 	bool fixed_size;
 	struct dr_match mask;
 	TAILQ_ENTRY(mlx5dv_dr_matcher) link;
-	LIST_HEAD(, mlx5dv_dr_rule) rules;
+	TAILQ_HEAD(, mlx5dv_dr_rule) rules;
 	struct dr_side sides[DR_HALVES];
 };
 
@@ -360,7 +367,7 @@ struct mlx5dv_dr_rule {
 	struct mlx5dv_dr_matcher *matcher;
 	struct ibv_flow *kernel; /* of a root table */
 	struct dr_path paths[DR_HALVES];
-	LIST_ENTRY(mlx5dv_dr_rule) link;
+	TAILQ_ENTRY(mlx5dv_dr_rule) link;
 	size_t action_count;
 	struct mlx5dv_dr_action *actions[];
 };

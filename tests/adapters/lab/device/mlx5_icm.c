@@ -98,6 +98,7 @@ __attribute__((visibility("default"))) int lab_icm(const char *path)
 		for (size_t at = 0; at < area->length; at += STE_SIZE)
 			print_entry(out, area->at + at, area->memory + at);
 	}
+	mlx5_definers_print(out);
 	pthread_mutex_unlock(&device_lock);
 	return fclose(out) ? errno : 0;
 }

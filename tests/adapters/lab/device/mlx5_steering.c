@@ -208,6 +208,17 @@ int mlx5_definer_find(uint32_t id, const uint8_t **ret_mask)
 	return definers[id - DEFINERS_FROM].format;
 }
 
+void mlx5_definers_print(FILE *out)
+{
+	for (unsigned i = 0; i < definer_count; i++) {
+		fprintf(out, "# definer 0x%x of format %d mask ", DEFINERS_FROM + i,
+			definers[i].format);
+		for (int byte = 0; byte < DEFINER_MASK; byte++)
+			fprintf(out, "%02x", definers[i].mask[byte]);
+		fprintf(out, "\n");
+	}
+}
+
 const uint8_t *mlx5_argument_find(uint32_t id)
 {
 	for (size_t i = 0; i < argument_count; i++) {

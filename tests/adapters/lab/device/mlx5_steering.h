@@ -4,6 +4,7 @@
 #ifndef DEVICES_MLX5_STEERING_H
 #define DEVICES_MLX5_STEERING_H
 
+#include <stdio.h>
 #include "tests/adapters/lab/device/mlx5_devx.h"
 #include "tests/adapters/lab/device/mlx5_packet.h"
 #include "tests/adapters/lab/scenario/lab.h"
@@ -51,6 +52,8 @@ const uint8_t *mlx5_icm_find(uint64_t address, size_t length);
 const uint8_t *mlx5_reformat_find(uint32_t id, size_t *ret_length);
 /* Return the format of a definer, and its mask of 32 bytes; -1: there is none. */
 int mlx5_definer_find(uint32_t id, const uint8_t **ret_mask);
+/* Write the definers into a file of entries. */
+void mlx5_definers_print(FILE *out);
 /* Arguments of changes of headers: 64 bytes for each number. */
 void mlx5_argument_write(uint32_t id, const uint8_t *bytes);
 const uint8_t *mlx5_argument_find(uint32_t id);

@@ -9,7 +9,7 @@
 
 static const struct test *const tests[] = {
 	rule_tests,   field_tests,  refusal_tests, thread_tests, action_tests,
-	change_tests, switch_tests, inner_tests,   object_tests,
+	change_tests, switch_tests, inner_tests,   object_tests, dump_tests,
 };
 static const char *file;
 static bool recorded;
@@ -26,6 +26,15 @@ void record(void)
 {
 	must(!lab_icm(file), "file of the entries");
 	recorded = true;
+}
+
+void record_text(const char *text)
+{
+	FILE *out;
+
+	record();
+	out = fopen(file, "a");
+	must(out && fputs(text, out) >= 0 && !fclose(out), "file of the entries");
 }
 
 /* Return the case of this name. NULL: print all names. */

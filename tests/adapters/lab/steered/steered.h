@@ -29,6 +29,8 @@ void must(bool good, const char *what);
 /* Write the entries as they are now. Release 44 writes a last time into a table that ends; this
  * library does not. Without a call they are written when the case ends. */
 void record(void);
+/* The same, and text behind them. */
+void record_text(const char *text);
 
 struct test {
 	const char *name;
@@ -36,7 +38,7 @@ struct test {
 	enum mlx5dv_dr_domain_type type;
 };
 extern const struct test rule_tests[], field_tests[], refusal_tests[], thread_tests[],
-	action_tests[], change_tests[], switch_tests[], inner_tests[], object_tests[];
+	action_tests[], change_tests[], switch_tests[], inner_tests[], object_tests[], dump_tests[];
 
 /* ---- match.c: a field is a word of the parameters, and its bits */
 
