@@ -15,7 +15,10 @@ static int size(const struct hns_context *ctx, enum ibv_qp_type type, struct ibv
 
 static struct hns_context context(bool old, bool long_lists)
 {
+	static struct ibv_device device;
+
 	return (struct hns_context){
+		.vctx.context.device = &device,
 		.old = old,
 		.long_lists = long_lists,
 		.max_inline = 1024,
