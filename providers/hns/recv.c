@@ -50,18 +50,19 @@ static enum kit_fault recv_check(const struct hns_rq *rq, const struct ibv_recv_
 
 /* ---- the ring of a queue pair */
 
+/* @max_sge: of the queue, when it was locked */
 __attribute__((noinline, cold)) static int
-recv_refuse(struct hns_qp *qp, const struct ibv_recv_wr *wr, enum kit_fault fault)
+recv_refuse(struct hns_qp *qp, const struct ibv_recv_wr *wr, enum kit_fault fault, int max_sge)
 {
 	struct hns_rq *rq = &qp->rq;
 
 	if (!rq->max_post)
 		return kit_recv_refuse(&qp->vqp.qp, &rq->said, KIT_FAULT_NO_QUEUE, 0, 0);
-	if (rq->max_sge < 0)
+	if (max_sge < 0)
 		return kit_recv_refuse(&qp->vqp.qp, &rq->said, KIT_FAULT_STATE, qp->vqp.qp.state,
 				       0);
 	return kit_recv_refuse(&qp->vqp.qp, &rq->said, fault, (uint32_t)wr->num_sge,
-			       fault == KIT_FAULT_FULL ? rq->max_post : (uint32_t)rq->max_sge);
+			       fault == KIT_FAULT_FULL ? rq->max_post : (uint32_t)max_sge);
 }
 
 /* Post receives of any kind from @head on. The caller holds the lock, and this function releases
@@ -73,6 +74,7 @@ SEPARATE static int post_rest(struct hns_qp *qp, struct ibv_recv_wr *wr,
 	uint32_t end = rq->head + hns_room(rq->head, &rq->tail, rq->max_post);
 	enum kit_fault fault = KIT_FAULT_NONE;
 	bool flushes = rq->flushes;
+	int max_sge = rq->max_sge;
 
 	for (; wr; wr = wr->next, head++) {
 		uint32_t slot = head & rq->mask;
@@ -90,7 +92,7 @@ SEPARATE static int post_rest(struct hns_qp *qp, struct ibv_recv_wr *wr,
 	spinlock_unlock(&rq->lock);
 	if (unlikely(flushes))
 		hns_qp_flush(qp);
-	return likely(!fault) ? 0 : recv_refuse(qp, wr, fault);
+	return likely(!fault) ? 0 : recv_refuse(qp, wr, fault, max_sge);
 }
 
 SEPARATE static int post_contended(struct hns_qp *qp, struct ibv_recv_wr *wr,

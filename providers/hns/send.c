@@ -2,17 +2,18 @@
 /* ibv_post_send(). Requests with one entry or few inline bytes make no function call. */
 #include "providers/hns/request.h"
 
-/* Log why a request is refused and return the errno. */
+/* Log why a request is refused and return the errno. @max_sge: of the queue, when it was locked; a
+ * poll of a failure may change it */
 __attribute__((noinline, cold)) static int
-send_refuse(struct hns_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault)
+send_refuse(struct hns_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault, int max_sge)
 {
 	struct hns_sq *sq = &qp->sq;
 	bool read = wr->opcode == IBV_WR_RDMA_READ;
 	const struct kit_sq_limits limits = {
-		.closed = sq->max_sge < 0,
+		.closed = max_sge < 0,
 		.atomics = true,
 		.max_post = sq->max_post,
-		.max_sge = sq->max_sge,
+		.max_sge = max_sge,
 		.max_inline = read ? 0 : min_of(sq->max_inline, sq->mtu),
 		.no_flags = ~(unsigned int)SEND_FLAGS,
 	};
@@ -145,6 +146,7 @@ SEPARATE static int post_rest(struct hns_qp *qp, struct ibv_send_wr *wr,
 	uint32_t end = sq->head + hns_room(sq->head, &sq->tail, sq->max_post);
 	enum kit_fault fault = KIT_FAULT_NONE;
 	bool flushes = sq->flushes;
+	int max_sge = sq->max_sge;
 	char *last = NULL;
 
 	for (; wr; wr = wr->next, head++) {
@@ -169,7 +171,7 @@ SEPARATE static int post_rest(struct hns_qp *qp, struct ibv_send_wr *wr,
 		spinlock_unlock(&sq->lock);
 	if (unlikely(flushes))
 		hns_qp_flush(qp);
-	return likely(!fault) ? 0 : send_refuse(qp, wr, fault);
+	return likely(!fault) ? 0 : send_refuse(qp, wr, fault, max_sge);
 }
 
 SEPARATE static int post_contended(struct hns_qp *qp, struct ibv_send_wr *wr,
