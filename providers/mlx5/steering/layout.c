@@ -155,11 +155,12 @@ int dr_builder_tag(const struct dr_builder *builder, const struct dr_match *valu
 
 /* ---- match parameters */
 
+/* Bits of the criteria, in the order of the parts. */
+static const uint8_t parts[] = { 1, 2, 4, 8, 0x10, 0x20, 0x40 };
+
 int dr_match_read(const struct mlx5dv_flow_match_parameters *from, uint8_t criteria,
 		  struct dr_match *ret)
 {
-	/* Bits of the criteria, in the order of the parts. */
-	static const uint8_t parts[] = { 1, 2, 4, 8, 0x10, 0x20, 0x40 };
 	size_t words = from ? from->match_sz / sizeof(__be32) : 0;
 	__be32 word = 0;
 
@@ -183,21 +184,50 @@ int dr_match_read(const struct mlx5dv_flow_match_parameters *from, uint8_t crite
 	return 0;
 }
 
+/* Read a part of a value. Return its bits that the mask has not. */
+static uint32_t part_read(const char *from, unsigned int words, const uint32_t *mask, uint32_t *ret)
+{
+	uint32_t extra = 0;
+
+	for (unsigned int i = 0; i < words; i++) {
+		__be32 word;
+
+		memcpy(&word, from + i * sizeof(word), sizeof(word));
+		ret[i] = be32toh(word);
+		extra |= ret[i] & ~mask[i];
+	}
+	for (unsigned int i = words; i < DR_PART_WORDS; i++)
+		ret[i] = 0;
+	return extra;
+}
+
 static unsigned int version_of(const struct dr_match *match, unsigned int part)
 {
 	return (match->words[part + DR_L3_L4] & DR_VERSION) >> DR_VERSION_SHIFT;
 }
 
-int dr_value_check(const struct dr_match *mask, const struct dr_match *value)
+int dr_value_read(const struct dr_match *mask, uint8_t criteria,
+		  const struct mlx5dv_flow_match_parameters *from, struct dr_match *ret)
 {
+	unsigned int words = from->match_sz / sizeof(__be32);
 	uint32_t extra = 0;
 
-	for (unsigned int i = 0; i < DR_MATCH_WORDS; i++)
-		extra |= value->words[i] & ~mask->words[i];
+	if (from->match_sz > sizeof(ret->words) || from->match_sz % sizeof(__be32))
+		return -EINVAL;
+	ret->words[DR_L3_L4] = ret->words[DR_INNER + DR_L3_L4] = 0;
+	for (unsigned int i = 0; i < ARRAY_SIZE(parts); i++) {
+		unsigned int at = i * DR_PART_WORDS;
+		unsigned int left = words > at ? words - at : 0;
+
+		if (criteria & parts[i])
+			extra |= part_read((const char *)from->match_buf + at * sizeof(__be32),
+					   min_of(left, (unsigned int)DR_PART_WORDS),
+					   mask->words + at, ret->words + at);
+	}
 	if (extra)
 		return -EINVAL;
-	return version_of(mask, 0) == version_of(value, 0) &&
-			       version_of(mask, DR_INNER) == version_of(value, DR_INNER)
+	return version_of(mask, 0) == version_of(ret, 0) &&
+			       version_of(mask, DR_INNER) == version_of(ret, DR_INNER)
 		       ? 0
 		       : -EOPNOTSUPP;
 }

@@ -35,16 +35,6 @@ static void references_drop(struct mlx5dv_dr_rule *rule)
 
 /* ---- rules of tables above level 0 */
 
-static int value_read(const struct mlx5dv_dr_matcher *matcher,
-		      const struct mlx5dv_flow_match_parameters *from, struct dr_match *ret)
-{
-	int r = from->match_sz % sizeof(uint32_t) ? -EINVAL : 0;
-
-	if (!r)
-		r = dr_match_read(from, matcher->criteria, ret);
-	return r ? r : dr_value_check(&matcher->mask, ret);
-}
-
 /* Add the function that packets of a vport come from. Packets from the wire have a bit of their
  * own.
  */
@@ -137,7 +127,7 @@ static int software_create(struct mlx5dv_dr_rule *rule, const char *function,
 	struct mlx5dv_dr_matcher *matcher = rule->matcher;
 	struct mlx5dv_dr_domain *domain = matcher->table->domain;
 	struct dr_match value;
-	int r = value_read(matcher, from, &value);
+	int r = dr_value_read(&matcher->mask, matcher->criteria, from, &value);
 
 	if (r < 0)
 		return dr_refuse(domain->context, function,

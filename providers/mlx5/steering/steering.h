@@ -267,8 +267,10 @@ int dr_builders_make(const struct mlx5dv_dr_domain *domain, enum dr_half half,
 int dr_definers_make(struct dr_side *side, const struct dr_match *mask,
 		     struct dr_builder builders[DR_BUILDERS_MAX], unsigned int *ret_count);
 void dr_definers_free(struct dr_side *side);
-/* Check a value against the mask of its matcher. */
-int dr_value_check(const struct dr_match *mask, const struct dr_match *value);
+/* Read a value, and check it against the mask of its matcher. Parts that @criteria does not name
+ * are undefined. */
+int dr_value_read(const struct dr_match *mask, uint8_t criteria,
+		  const struct mlx5dv_flow_match_parameters *from, struct dr_match *ret);
 /* Add the fields of a value to @tag. -EINVAL: a value does not exist. */
 int dr_builder_tag(const struct dr_builder *builder, const struct dr_match *value, uint8_t *tag);
 
