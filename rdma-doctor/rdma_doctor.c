@@ -137,8 +137,10 @@ static const char *argument_take(struct doctor *d, char *argument)
 		return watch_set(d, argument);
 	if (d->required_count)
 		return required_add(d, argument);
-	if (!d->transfer_wanted || d->wanted)
+	if (!d->transfer_wanted)
 		return "there are no arguments, only options";
+	if (d->wanted && strcmp(d->wanted, argument))
+		return "one device is examined, and two are named";
 	d->wanted = argument;
 	return device_name_usable(argument) ? NULL : "--transfer: not the name of a device";
 }

@@ -661,10 +661,13 @@ def case_options(options):
         make_copy(options, Path(folder), {})
         result = run(options, "--root", folder, "--require", "mlx7", "--watch", "1", UROCE="auto")
     assert result.returncode == 25 and b"counters for 1 seconds" in result.stderr, result
+    # One device that is named twice.
+    found = report(options, "--transfer", "uroce_lo", "--device", "uroce_lo", UROCE="on:lo")
+    assert found["transfer"]["device"] == "uroce_lo", found
     for wrong in (["--pid", "x"], ["--pid", "9999999999"], ["--pid", ""], ["--pid", "../1"], ["--device", "a/b"], ["--device", "."], ["--root", "/nowhere"],
                   ["--root", "/" + "x" * 200], ["--bogus"], ["word"], ["--require", ""], ["--require", "0"],
                   ["--require", "a/b"], ["--require", "-1"], ["--require", "1,mlx0"], ["--require", "99999999999"], ["--require", "2", "--require", "3"],
-                  ["--device", "mlx0", "--require", "1"], ["--transfer", "a/b"], ["--transfer", "mlx0", "mlx1"],
+                  ["--device", "mlx0", "--require", "1"], ["--transfer", "a/b"], ["--transfer", "mlx0", "mlx1"], ["--transfer", "mlx0", "--device", "mlx1"],
                   ["--watch", "0"], ["--watch", "86401"], ["--watch", "x"], ["--watch", "5", "mlx0"], ["--watch=999999"], ["-w-1"],
                   *(["--serve", *more] for more in (["--json"], ["--watch"], ["--speed"], ["--require", "1"], ["--pid", "1"], ["--strict"]))):  # fmt: skip
         result = run(options, *wrong)
