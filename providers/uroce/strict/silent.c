@@ -42,7 +42,9 @@ static bool qp_look(struct strict_record *record, void *arg)
 	struct strict_qp *sqp = (struct strict_qp *)record;
 	struct silence *silence = arg;
 
-	if (sqp->qp->recv_cq == silence->cq && (sqp->rq.count || sqp->qp->srq))
+	/* A program may also wait for messages in another completion queue, and poll both. */
+	if ((sqp->qp->recv_cq == silence->cq || sqp->qp->send_cq == silence->cq) &&
+	    (sqp->rq.count || sqp->qp->srq))
 		silence->hope = true;
 	if (sqp->qp->send_cq != silence->cq)
 		return silence->hope;

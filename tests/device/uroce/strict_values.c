@@ -181,12 +181,35 @@ enum {
 	PAIRS,
 };
 
-/* Four pairs that are correct, and one that waits for the completion of a silent write. */
+/* Give side a another queue of completions for its receives, and connect the pair. */
+static struct rt_pair two_queues(struct rt_dev *dev, struct ibv_cq *recv_cq)
+{
+	struct rt_pair pair = { rt_side_open(dev, NULL, NULL), rt_side_open(dev, NULL, NULL) };
+	struct ibv_qp_init_attr attr = {
+		.send_cq = pair.a.cq,
+		.recv_cq = recv_cq,
+		.cap = { .max_send_wr = 2, .max_recv_wr = 2, .max_send_sge = 1, .max_recv_sge = 1 },
+		.qp_type = IBV_QPT_RC,
+	};
+
+	CHECK_OK(ibv_destroy_qp(pair.a.qp));
+	pair.a.qp = ibv_create_qp(dev->pd, &attr);
+	CHECK(pair.a.qp);
+	rt_pair_connect(&pair);
+	rt_recv(&pair.a, 2, SIZE, SMALL);
+	return pair;
+}
+
+/* Five pairs that are correct, and one that waits for the completion of a silent write; later one
+ * more. */
 static void silent(void)
 {
 	struct rt_dev *dev = strict_open("1");
-	struct rt_pair pairs[PAIRS], pair;
+	struct ibv_cq *recv_cq = ibv_create_cq(dev->ctx, 4, NULL, NULL, 0);
+	struct rt_pair pairs[PAIRS], pair, two = two_queues(dev, recv_cq);
+	char line[100];
 
+	write_to(&two, 0);
 	for (int i = 0; i < PAIRS; i++)
 		pairs[i] = rt_pair_open(dev, NULL);
 	write_to(&pairs[ASKED], IBV_SEND_SIGNALED);
@@ -197,19 +220,35 @@ static void silent(void)
 	write_to(&pairs[UNPOLLED], 0);
 	pair = rt_pair_open(dev, NULL);
 	write_to(&pair, 0);
-	while (!lines("polled in vain, because the request of qp 0x")) {
+	while (!lines(FAULT)) {
 		poll_nothing(&pairs[ASKED].a);
 		poll_nothing(&pairs[RECEIVING].a);
 		poll_nothing(&pairs[IDLE].a);
+		poll_nothing(&two.a);
 		poll_nothing(&pair.a);
 		usleep(1000);
 	}
-	EXPECT_LINE("is not signalled: only a request with IBV_SEND_SIGNALED");
+	/* A look reports one queue. If another one had been wrong, it would come before this. */
+	write_to(&pairs[IDLE], 0);
+	while (lines(FAULT) == 1) {
+		poll_nothing(&two.a);
+		poll_nothing(&pairs[IDLE].a);
+		usleep(1000);
+	}
+	snprintf(line, sizeof(line),
+		 "polled in vain, because the request of qp 0x%x is not signalled",
+		 pair.a.qp->qp_num);
+	EXPECT_LINE(line);
+	snprintf(line, sizeof(line), "qp 0x%x is not signalled: only a request with",
+		 pairs[IDLE].a.qp->qp_num);
+	EXPECT_LINE(line);
 	for (int i = 0; i < PAIRS; i++)
 		rt_pair_close(&pairs[i]);
+	rt_pair_close(&two);
+	CHECK_OK(ibv_destroy_cq(recv_cq));
 	rt_pair_close(&pair);
 	rt_close(dev);
-	CHECK_INT(lines(FAULT), 1);
+	CHECK_INT(lines(FAULT), 2);
 }
 
 static const struct rt_case cases[] = {
