@@ -9,12 +9,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 #include <linux/if_ether.h>
 #include <linux/if_tun.h>
-#include <linux/in.h>
 #include <linux/virtio_net.h>
 #include "tests/hosts/vm/pci/play.h"
 
