@@ -22,8 +22,8 @@ with socket.create_server((sys.argv[1], 7777), family=family) as server:
     data = b""
     while len(data) < 1000000:
         data += connection.recv(1 << 20)
-    connection.sendall(data)' "$1" >echo 2>&1 &
-    until grep -q listens echo; do
+    connection.sendall(data)' "$1" >echoes 2>&1 &
+    until grep -q listens echoes; do
         kill -0 $! || break
         sleep 0.05
     done
@@ -36,7 +36,7 @@ while len(data) < 1000000:
     part = connection.recv(1 << 20)
     assert part, f"the end after {len(data)} bytes"
     data += part
-open("received", "wb").write(data)' "$1" >result 2>&1 || { fail "$1:"; cat echo result; }
+open("received", "wb").write(data)' "$1" >result 2>&1 || { fail "$1:"; cat echoes result; }
     wait $!
     cmp sent received || fail "$1: other bytes came back"
 }
