@@ -17,6 +17,7 @@
 struct call {
 	bool may; /* the call may be cancelled while it sleeps */
 	struct rs_socket *socket;
+	struct rs_poller *poller;
 	pthread_mutex_t *lock;
 	/* While it sleeps. */
 	void (*leave)(void *arg);
@@ -40,6 +41,8 @@ RS_EXPORT void rs_sleep_watch(const struct rs_sleep_calls *calls)
 
 static void call_abandon(const struct call *c)
 {
+	if (c->poller)
+		rs_poller_put(c->poller);
 	if (!c->socket)
 		return;
 	if (c->lock)
@@ -97,6 +100,7 @@ void rs_call_end(const int *state)
 		return;
 	call.may = false;
 	call.socket = NULL;
+	call.poller = NULL;
 	pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, NULL);
 }
 
@@ -104,6 +108,13 @@ void rs_call_hold(struct rs_socket *s, pthread_mutex_t *lock)
 {
 	call.socket = s;
 	call.lock = lock;
+	call.poller = NULL;
+}
+
+void rs_call_hold_poller(struct rs_poller *p)
+{
+	rs_call_hold(NULL, NULL);
+	call.poller = p;
 }
 
 void rs_call_abandon(void)

@@ -65,7 +65,7 @@ struct rs_poller {
 	atomic_bool outer; /* poll() or another epoll waits for the descriptor of the poller */
 };
 
-static void poller_put(struct rs_poller *p)
+void rs_poller_put(struct rs_poller *p)
 {
 	if (atomic_fetch_sub_explicit(&p->file.refs, 1, memory_order_acq_rel) > 1)
 		return;
@@ -83,7 +83,7 @@ static void watch_put(struct rs_watch *w)
 	if (atomic_fetch_sub_explicit(&w->refs, 1, memory_order_acq_rel) > 1)
 		return;
 	rs_socket_put(w->socket);
-	poller_put(w->poller);
+	rs_poller_put(w->poller);
 	free(w);
 }
 
@@ -159,7 +159,7 @@ static int poller_new(int fd, struct rs_poller **ret_poller)
 		return 0;
 	}
 	atomic_store(&p->file.refs, 1);
-	poller_put(p);
+	rs_poller_put(p);
 	return r;
 }
 
@@ -254,7 +254,7 @@ RS_EXPORT int rs_poller_copy(int epfd, int copy)
 	if (!p)
 		return rs_ret(-EBADF);
 	r = rs_table_copy(&p->file, copy);
-	poller_put(p);
+	rs_poller_put(p);
 	return rs_ret(r);
 }
 
@@ -268,7 +268,7 @@ void rs_poller_close(struct rs_poller *p, int fd)
 			p->file.fd = other;
 		pthread_mutex_unlock(&p->lock);
 		close(fd);
-		poller_put(p);
+		rs_poller_put(p);
 		return;
 	}
 	for (int i = 0; i < p->size; i++) {
@@ -278,7 +278,7 @@ void rs_poller_close(struct rs_poller *p, int fd)
 			watch_end(w);
 	}
 	close(fd);
-	poller_put(p);
+	rs_poller_put(p);
 }
 
 /* Set the events, with the poller's lock held. Errors and hang-ups are always reported. */
@@ -442,7 +442,7 @@ RS_EXPORT int repoll_create(int flags)
 		close(fd);
 		return rs_ret(r);
 	}
-	poller_put(p);
+	rs_poller_put(p);
 	return fd;
 }
 
@@ -471,7 +471,7 @@ RS_EXPORT int rs_entry_ctl(int epfd, int op, int fd, int entry, struct epoll_eve
 		rs_socket_put(s);
 	} else {
 		r = poller_control(p, op, s, entry, event);
-		poller_put(p);
+		rs_poller_put(p);
 	}
 	return rs_ret(r);
 }
@@ -679,7 +679,7 @@ static void waiter_leave(struct rs_poller *p)
 static void sleep_cancelled(void *arg)
 {
 	waiter_leave(arg);
-	poller_put(arg);
+	rs_poller_put(arg);
 }
 
 static void sleep_leave(void *arg)
@@ -808,7 +808,7 @@ void rs_poller_is_polled(int epfd)
 		return;
 	if (!atomic_exchange(&p->outer, true))
 		poller_settle(p);
-	poller_put(p);
+	rs_poller_put(p);
 }
 
 /*
@@ -842,10 +842,11 @@ RS_EXPORT int repoll_pwait(int epfd, struct epoll_event *events, int maxevents, 
 
 	if (!p)
 		return plain_wait(epfd, events, maxevents, timeout, sigmask);
+	rs_call_hold_poller(p);
 	r = maxevents <= 0 ? -EINVAL : poller_wait(p, events, maxevents, timeout, sigmask);
 	if (p->outer)
 		poller_settle(p);
-	poller_put(p);
+	rs_poller_put(p);
 	return rs_ret(r);
 }
 

@@ -306,6 +306,8 @@ void rs_call_end(const int *state);
 	__attribute__((cleanup(rs_call_end), unused)) int call_ = rs_call_begin_sleepy()
 /* The call holds a reference to @s, and @lock, which may be NULL. */
 void rs_call_hold(struct rs_socket *s, pthread_mutex_t *lock);
+/* The call holds a reference to @p. */
+void rs_call_hold_poller(struct rs_poller *p);
 void rs_call_abandon(void);
 /* Return whether the call holds @lock. */
 bool rs_call_holds(const pthread_mutex_t *lock);
@@ -635,6 +637,7 @@ void ds_drop_all(struct rs_socket *s);
 /* epoll.c */
 void rs_watch_notify(struct rs_socket *s); /* report that the state changed; @lock is held */
 void rs_watch_end_all(struct rs_socket *s);
+void rs_poller_put(struct rs_poller *p);
 /* Close a number of a poller. The last one ends the poller. */
 void rs_poller_close(struct rs_poller *p, int fd);
 /*

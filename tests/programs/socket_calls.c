@@ -20,6 +20,13 @@
 
 /* ---- threads with small stacks ---- */
 
+/* The address sanitizer needs more of each stack. */
+#ifdef __SANITIZE_ADDRESS__
+#define STACK_LEAST (128 * 1024)
+#else
+#define STACK_LEAST PTHREAD_STACK_MIN
+#endif
+
 static void *stack_use(void *arg)
 {
 	char bytes[8192];
@@ -31,7 +38,7 @@ static void *stack_use(void *arg)
 
 static void case_small_stacks(void)
 {
-	size_t size = PTHREAD_STACK_MIN;
+	size_t size = STACK_LEAST;
 
 	for (int times = 0; times < 3; times++, size *= 2) {
 		pthread_attr_t attr;
