@@ -313,7 +313,8 @@ int datagram_connect(int fd, const struct sockaddr *addr, socklen_t size)
 		return -1;
 	}
 	head_name(&head, addr, size);
-	if (head_send(fd, &head, NULL, 0, 0) < 0)
+	/* A shutdown of the sending direction also keeps this message back. */
+	if (head_send(fd, &head, NULL, 0, 0) < 0 && errno != EPIPE)
 		return -1;
 	heir_set_peer(fd, addr, to_none ? 0 : head.name_size);
 	return 0;

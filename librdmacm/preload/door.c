@@ -17,6 +17,7 @@ struct relays relays = {
 static struct {
 	int wake; /* an eventfd: the doors changed */
 	bool runs;
+	struct pollfd *list; /* of the thread; changes with the lock of the relays held */
 } doors = { .wake = -1 };
 
 void relay_lock(void)
@@ -343,7 +344,7 @@ static void door_look(int door)
 	free(last);
 }
 
-/* List the descriptors to poll, the wake-up first. The caller frees the list. */
+/* List the descriptors to poll, the wake-up first. NULL: there is no memory. */
 static struct pollfd *doors_list(unsigned int *ret_count)
 {
 	unsigned int count = 1;
@@ -351,9 +352,10 @@ static struct pollfd *doors_list(unsigned int *ret_count)
 	struct child *c;
 
 	relay_lock();
+	free(doors.list);
 	LIST_FOREACH(c, &relays.children, of_list)
 		count++;
-	fds = calloc(count, sizeof(*fds));
+	doors.list = fds = calloc(count, sizeof(*fds));
 	*ret_count = 0;
 	if (fds) {
 		fds[(*ret_count)++] = (struct pollfd){ .fd = doors.wake, .events = POLLIN };
@@ -381,7 +383,6 @@ static void *doors_run(void *arg)
 				if (fds[i].revents)
 					door_look(fds[i].fd);
 		}
-		free(fds);
 	}
 	return NULL;
 }
@@ -482,6 +483,8 @@ static void fork_child(void)
 		real()->close(doors.wake);
 	doors.wake = -1;
 	doors.runs = false;
+	free(doors.list);
+	doors.list = NULL;
 	heir_begin(door_pair[1]);
 	if (door_pair[0] >= 0)
 		fd_inherit_all();
