@@ -359,6 +359,8 @@ class Player:
         slot = words[2] if words[0] in ("accept", "dup", "dup2") else words[1] if len(words) > 1 else None
         if words[0] == "connect" and words[2] == "-1":
             return  # The kernel still names the port that the socket has no more.
+        if words[0] in ("bind", "connect") and self.states.find(end, slot) and self.states.find(end, slot).left:
+            return  # one pair alone may have the port
         if words[0] in ("bind", "connect", "listen", "accept") and (not kernel.startswith("-1") or "EINPROGRESS" in kernel):
             for pair in (self.kernel, self.rdma):
                 answer = pair.ends[end].call(f"getsockname {slot}")
