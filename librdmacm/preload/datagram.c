@@ -4,6 +4,7 @@
  * domain socket, behind a head with its address. The order of messages is that of the calls,
  * therefore connect() is a message as well.
  */
+#include <fcntl.h>
 #include <limits.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -371,6 +372,11 @@ ssize_t datagram_receive(int fd, struct msghdr *msg, int flags)
 		real()->recvmsg(fd, &with, MSG_DONTWAIT); /* as on UDP, a peek takes the error */
 	if (all != some)
 		free(all);
+	/* As on UDP, only a call that may wait reports the end. */
+	if (n == 0 && (flags & MSG_DONTWAIT || real()->fcntl(fd, F_GETFL, NULL) & O_NONBLOCK)) {
+		errno = EAGAIN;
+		n = -1;
+	}
 	if (n <= 0)
 		return n;
 	if (n < (ssize_t)sizeof(head) || head.kind == HEAD_ERROR) {

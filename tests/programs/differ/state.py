@@ -136,6 +136,7 @@ class States:
             client.peer = new
             client.flags.discard("not accepted")
             new.flags |= {{"closed": "peer closed"}.get(client.state, "was waiting")}
+            new.flags |= {"peer shut down"} if {"reads no more", "ended"} <= client.flags else set()
             new.flags |= {"peer ended"} & {"peer ended" if "ended" in client.flags else ""}
 
     def note_shutdown(self, end, socket, words, answer, ok):
