@@ -60,7 +60,7 @@ static void test_long_lists(void **state)
 	assert_int_equal(size(&ctx, IBV_QPT_UD, &cap, &s), -EINVAL);
 }
 
-/* Other kernels are asked for more entries, and the program gets those that it asked for. */
+/* The library asks other kernels for more entries. The program gets the requested number. */
 static void test_short_lists(void **state)
 {
 	struct hns_context ctx = context(false, false);
