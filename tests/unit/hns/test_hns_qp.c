@@ -15,7 +15,7 @@ static int size(const struct hns_context *ctx, enum ibv_qp_type type, struct ibv
 
 static struct hns_context context(bool old, bool long_lists)
 {
-	static struct ibv_device device;
+	static struct ibv_device device = { .name = "hns_0" };
 
 	return (struct hns_context){
 		.vctx.context.device = &device,
