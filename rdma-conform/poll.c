@@ -8,6 +8,7 @@
 
 #define BATCH	      8
 #define POLLS_TO_REST 1000
+#define EVENTS_MAX    100000 /* of a thread */
 
 /* Count the expected completions, so that a drain knows when it has finished. */
 static void account(struct agent *agent, uint64_t wr_id, enum ibv_wc_status status)
@@ -88,7 +89,8 @@ int cq_poll(struct agent_thread *t, struct cq *cq, int room)
  * processor: the completion may be theirs to make. */
 static int poll_or_rest(struct agent_thread *t, struct cq *cq, uint64_t room, unsigned int *idle)
 {
-	int n = cq_poll(t, cq, min_of(room, (uint64_t)BATCH));
+	/* Some plug-ins return completions for ever, which would fill the memory. */
+	int n = t->count > EVENTS_MAX ? -1 : cq_poll(t, cq, min_of(room, (uint64_t)BATCH));
 
 	*idle = n ? 0 : *idle + 1;
 	if (*idle > POLLS_TO_REST)
