@@ -217,6 +217,19 @@ PUBLIC ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 	return own(fd, msg, flags);
 }
 
+PUBLIC ssize_t send(int fd, const void *bytes, size_t length, int flags)
+{
+	static _Atomic(__typeof__(&send)) own;
+	struct iovec iov = { .iov_base = (void *)bytes, .iov_len = length };
+	const struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
+
+	if (rdma_netlink_is(fd))
+		return rdma_netlink_send(fd, &msg);
+	if (!own)
+		own = REAL(send);
+	return own(fd, bytes, length, flags);
+}
+
 /* A sender that a program takes for the kernel has the number 0. */
 PUBLIC ssize_t recvfrom(int fd, void *restrict bytes, size_t length, int flags,
 			struct sockaddr *restrict from, socklen_t *restrict from_len)

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <linux/netlink.h>
+#include <net/if.h>
 #include <rdma/rdma_netlink.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -110,12 +111,17 @@ static int answer_to(const struct nlmsghdr *request, struct answer *ret)
 		acknowledge(ret, request);
 		return 0;
 	}
-	if (!device->driver_id)
+	if (!device->driver_id && !host_is("netlink"))
 		return EOPNOTSUPP;
 	switch (request->nlmsg_type) {
 	case RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET):
 		put_device(ret);
 		begin(ret, request, NLMSG_DONE);
+		return 0;
+	case RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_PORT_GET):
+		put_device(ret);
+		put_32(ret, RDMA_NLDEV_ATTR_NDEV_INDEX, if_nametoindex("lo"));
+		acknowledge(ret, request);
 		return 0;
 	case RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET_CHARDEV):
 		put_node(ret);

@@ -90,6 +90,7 @@ static void put_pci(void)
 	put_number(PCI "/subsystem_device", "0x%04x", device->part_id);
 	put(PCI "/class", "0x020000");
 	put(PCI "/revision", "0x00");
+	put(PCI "/uevent", "PCI_SLOT_NAME=" PCI_NAME);
 	put(PCI "/numa_node", "-1");
 	put("module/driver/version", "1.0");
 	put_link("bus/pci/drivers/fake/module", "../../../../module/driver");
