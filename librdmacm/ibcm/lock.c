@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The lock of the connection manager, the clock, and what a forked child may do: it gets free
- * locks, and nothing else.
+ * The lock of the connection manager, and the clock. A forked child gets free locks and cannot use
+ * the connections of its parent.
  */
 #include <sys/random.h>
 #include <time.h>

@@ -23,7 +23,7 @@ from pathlib import Path
 sys.dont_write_bytecode = True
 from page import read_pages  # noqa: E402
 
-TREE = Path(__file__).resolve().parents[2]
+TREE = Path(__file__).resolve().parents[3]
 PATIENCE = 120  # seconds for one command
 
 # Names and numbers of the pages, and what stands for them here.
