@@ -15,10 +15,11 @@ static void account(struct agent *agent, uint64_t wr_id, enum ibv_wc_status stat
 {
 	uint8_t id = wr_id;
 	struct object *o = object_there(agent, 'q', agent->owner[id].qp);
-	struct qp *qp = &o->qp;
+	struct qp *qp;
 
 	if (wr_id >> 16 != agent->program->number || !o)
 		return;
+	qp = &o->qp;
 	if (agent->owner[id].receive)
 		qp->receiving--;
 	else if (agent->owner[id].signaled)
