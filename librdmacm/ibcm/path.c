@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Paths. No subnet manager is asked, because the parameters of a path are those that the kernel uses
- * for RoCE.
+ * Paths. No subnet manager is asked, because the parameters of a path are those that the kernel
+ * uses for RoCE.
  */
 #include "librdmacm/ibcm/ibcm.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Completions of mlx5, and how a process arms a CQ. Two callers use this file: mlx5.c, which plays
- * the kernel to a provider, and tests/hosts/vm/pci, which plays the hardware to the kernel's driver. */
+ * the kernel to a provider, and tests/hosts/vm/pci, which plays the hardware to the kernel's
+ * driver. */
 #include <endian.h>
 #include "tests/adapters/lab/device/mlx5.h"
 

@@ -12,7 +12,7 @@
 #include "tests/adapters/lab/shim/shim.h"
 
 enum {
-	SLEEP_NS = 2000, /* after a pass without news */
+	SLEEP_NS = 2000,  /* after a pass without news */
 	REST_NS = 100000, /* after many of them */
 	PASSES_TO_REST = 100,
 	LOOK_NS = 5000000,

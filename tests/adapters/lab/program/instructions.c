@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Call the hot path on a played device under callgrind: tests/adapters/lab/instructions runs it. Each
- * kind of call is dumped under its name; stdout has the number of requests of each kind. Sends
+/* Call the hot path on a played device under callgrind: tests/adapters/lab/instructions runs it.
+ * Each kind of call is dumped under its name; stdout has the number of requests of each kind. Sends
  * complete after all have been posted, so that each call meets the same state. */
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Calls of the shared decoder (tests/adapters/lab/device) into its surroundings, which are the model of
- * verbs there and a played adapter here. */
+/* Calls of the shared decoder (tests/adapters/lab/device) into its surroundings, which are the
+ * model of verbs there and a played adapter here. */
 #include "tests/hosts/vm/pci/mlx5_host.h"
 
 #include <errno.h>
