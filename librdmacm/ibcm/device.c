@@ -10,12 +10,17 @@ static struct {
 	pthread_mutex_t open_lock; /* protects opening of devices; taken before ibcm_lock() */
 	LIST_HEAD(, ibcm_dev) list;
 	uint16_t prefix;
-	const struct ibcm_loop *loop;
+	_Atomic(const struct ibcm_loop *) loop; /* each caller sets the same */
 } devices = { .open_lock = PTHREAD_MUTEX_INITIALIZER };
+
+static const struct ibcm_loop *loop_get(void)
+{
+	return atomic_load_explicit(&devices.loop, memory_order_acquire);
+}
 
 void ibcm_devices_serve(const struct ibcm_loop *loop)
 {
-	devices.loop = loop;
+	atomic_store_explicit(&devices.loop, loop, memory_order_release);
 }
 
 uint16_t ibcm_prefix(void)
@@ -44,7 +49,7 @@ void ibcm_devices_fork_end(void)
  */
 static int dev_listen(struct ibcm_dev *dev)
 {
-	const struct verbs_gsi_taker taker = { devices.loop->arrived, dev };
+	const struct verbs_gsi_taker taker = { loop_get()->arrived, dev };
 	int r = verbs_gsi_open(dev->verbs, &taker, &dev->fd, &devices.prefix);
 
 	if (r < 0)
@@ -69,7 +74,7 @@ static int dev_new(struct cm_device *cm, struct ibcm_dev **ret_dev)
 
 	if (r < 0)
 		return r;
-	pthread_once(&once, devices.loop->fork_watch);
+	pthread_once(&once, loop_get()->fork_watch);
 	dev = calloc(1, sizeof(*dev));
 	if (!dev)
 		return -ENOMEM;
@@ -102,7 +107,7 @@ static int dev_get_locked(struct cm_device *cm, struct ibcm_dev **ret_dev)
 
 	if (ibcm_is_child())
 		return ibcm_child_refuse();
-	r = devices.loop->start();
+	r = loop_get()->start();
 	if (r < 0) {
 		log_err("rdma_cm: %s", strerror(-r));
 		return r;
