@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Address handles: the second half of a request of a UD queue pair. */
+/* Address handles. An address handle holds the second half of a request of a UD queue pair. */
 #include <string.h>
 #include <sys/random.h>
 
@@ -8,12 +8,12 @@
 enum {
 	SL_MOST = 7,
 	SL_SHIFT = 20,
-	DSCP_SHIFT = 2, /* of a traffic class */
+	DSCP_SHIFT = 2, /* from a traffic class to its DSCP */
 	HOP_SHIFT = 16,
 	TCLASS_SHIFT = 24,
 	LABEL_MASK = 0xfffff,
 	TC_MODE_DSCP = 1,
-	/* Places in hns_ah.words. */
+	/* Byte offsets in hns_ah.words. */
 	AH_CLASS = 0,
 	AH_LABEL = 4,
 	AH_MAC = 8,
@@ -33,8 +33,8 @@ static uint16_t sport_of(uint32_t label)
 	return any | IB_ROCE_UDP_ENCAP_VALID_PORT_MIN;
 }
 
-/* Return the traffic class as the adapter needs it: without the congestion bits, if the GID is that
- * of an IP address. */
+/* Return the traffic class in the form of the adapter. A RoCE v2 GID needs the DSCP without the
+ * congestion bits. */
 static int class_find(struct ibv_context *ctx, const struct ibv_ah_attr *attr, uint8_t *ret_class)
 {
 	struct ibv_gid_entry entry = {};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion queues apart from polling: memory, events, and removal of the completions of a queue
- * pair. */
+/* Completion queues: memory, events, and removal of the completions of a queue pair. poll.c has the
+ * polling. */
 #include "providers/hns/wqe.h"
 #include "providers/kit/cq.h"
 
@@ -107,8 +107,8 @@ void hns_cq_event(struct verbs_cq *vcq)
 	cq->arm = (cq->arm & ~all) | ((cq->arm + (1ull << HNS_DB_ARM_SHIFT)) & all);
 }
 
-/* Another thread may poll meanwhile. Its index arms for the completions behind it, as if this call
- * had come earlier or later. */
+/* Another thread may poll at the same time and change the index. Either index is correct: the
+ * arming covers the completions behind the index. */
 int hns_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct hns_cq *cq = to_hcq(ibcq);
@@ -133,7 +133,8 @@ void hns_cqs_unlock(struct hns_qp *qp)
 			     qp->recv_cq ? &qp->recv_cq->lock : NULL);
 }
 
-/* Return whether the entry belongs to @of, and return its receive to a shared queue. */
+/* Return whether the entry belongs to @of, a queue pair or an SRQ. Free the receive of the entry if
+ * the receive belongs to an SRQ. */
 typedef bool cqe_take(void *of, const char *cqe);
 
 static bool take_of_qp(void *of, const char *cqe)
@@ -157,7 +158,7 @@ static bool take_of_srq(void *of, const char *cqe)
 	       (get_32(cqe + CQE_AT_SRQ) & HNS_NUMBER_MASK) == srq->number;
 }
 
-/* Move an entry to another place, which keeps its owner's bit. */
+/* Copy an entry to another place. The owner's bit of that place does not change. */
 static void cqe_move(const struct hns_cq *cq, char *to, const char *from)
 {
 	uint32_t owner = get_32(to) & CQE_OWNER;
@@ -173,7 +174,7 @@ static void cq_clean(struct hns_cq *cq, void *of, cqe_take *take)
 	while (end - cq->consumer < cq->count && cqe_is_valid(cq, end, get_32(cqe_at(cq, end))))
 		end++;
 	barrier_from_device();
-	/* From the last entry back: entries that stay move towards the end. */
+	/* Go from the last entry to the first. Entries that stay move towards the end. */
 	while (end-- != cq->consumer) {
 		if (take(of, cqe_at(cq, end)))
 			freed++;

@@ -62,9 +62,9 @@ static int limits_query(struct hns_context *ctx)
 	return 0;
 }
 
-/* Data of received messages never come inside a completion or a receive, which the kernel would
- * have to be asked for. The library would have to copy them to the address of an entry, and that is
- * no pointer in memory which was registered with another address. */
+/* The kernel can be asked to let the adapter place received data in a completion or a receive. Do
+ * not ask: this library would have to copy the data to the address of an entry. That address is no
+ * valid pointer if the memory was registered with another address. */
 static int hns_open_context(struct verbs_context *vctx, const struct verbs_open_context *in)
 {
 	const struct hns_roce_ib_alloc_ucontext cmd = { .config = HNS_ROCE_EXSGE_FLAGS };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Kunpeng's adapters HIP08 and HIP09: rings are memory of this process. A send has 64 bytes, with
- * room for two segments of memory. Further segments and longer inline data are in a ring of
- * segments beside the queue (wqe.h). Numbers in memory are little-endian, but doorbell records have
- * the byte order of the processor.
+ * Kunpeng's adapters HIP08 and HIP09. The rings are memory of this process. A send has 64 bytes,
+ * with room for two segments. A segment is the address, the length and the key of memory. Further
+ * segments and longer inline data are in a second ring, the ring of segments (wqe.h). Numbers in
+ * memory are little-endian, but doorbell records have the byte order of the processor.
  *
  * Locks, in the order in which they are taken:
  *
@@ -17,8 +17,8 @@
  * - hns_sq.lock, hns_rq.lock and hns_srq.lock protect the heads of a ring, and hns_srq.lock the
  *   free receives. Posting takes no lock of a completion queue.
  *
- * Data that the device wrote are not trusted. A completion names its queue pair by number, which is
- * looked up among the queue pairs of the completion queue.
+ * Data that the device wrote are not trusted. A completion names its queue pair by number. The poll
+ * searches this number only among the queue pairs of the completion queue.
  */
 #ifndef HNS_H
 #define HNS_H
@@ -47,20 +47,20 @@ enum {
 	HNS_DEPTH = 64,	 /* entries of the smallest ring */
 	HNS_ORDERS = 3,	 /* value of the arming number, which has two bits */
 };
-#define HNS_NO_NUMBER UINT32_MAX /* no completion carries it */
+#define HNS_NO_NUMBER UINT32_MAX /* not the number of any queue pair */
 
 struct hns_context {
 	struct verbs_context vctx;
 	struct kit_page uar;
-	char *doorbell; /* of all queues */
+	char *doorbell; /* register for all queues without a page of their own */
 	pthread_mutex_t qp_lock;
 	struct idtable qps, xrc_srqs;
 	struct dbrec_pool records;
 	uint32_t cqe_size;
 	uint32_t max_wr, max_sge, max_cqe, max_srq_wr, max_srq_sge;
 	bool old;	     /* HIP08: no datagrams, and receives need a segment that ends them */
-	bool long_lists;     /* the kernel calculates the ring of segments with inline data */
-	uint32_t max_inline; /* with @long_lists */
+	bool long_lists;     /* the kernel counts inline data in the ring of segments */
+	uint32_t max_inline; /* bytes; valid if @long_lists */
 	uint8_t congest_types;
 };
 
@@ -72,37 +72,37 @@ struct hns_pd {
 struct hns_qp;
 
 struct hns_cq {
-	struct kit_cq kit; /* with the current completion of an extended queue */
+	struct kit_cq kit; /* includes the current completion of an extended queue */
 	struct spinlock lock;
 	uint32_t consumer;
 	uint32_t mask;
-	uint32_t count; /* entries; this bit of an index changes in each lap */
-	uint32_t shift; /* of the bytes of an entry */
-	uint32_t size;	/* the same in bytes */
+	uint32_t count; /* entries, a power of 2; this bit of an index changes in each lap */
+	uint32_t shift; /* binary logarithm of @size */
+	uint32_t size;	/* bytes of an entry */
 	char *ring;
 	struct hns_qp *last;  /* queue pair of the last completion */
 	uint32_t last_number; /* its number, or HNS_NO_NUMBER */
 	uint32_t *record;
-	bool recorded; /* the device reads the record; otherwise the register */
+	bool recorded; /* the index goes to @record; otherwise to the doorbell */
 	char *doorbell;
 	uint32_t number;
 	/* The doorbell that arms the queue, without its index. Its upper word counts the events
 	 * that the program has read. */
 	uint64_t arm;
-	uint32_t arm_mask; /* of the index */
+	uint32_t arm_mask; /* bits of the index in the doorbell */
 	uint16_t vlan;	   /* of the current completion of an extended queue; 0: none */
 	struct kit_buf buf;
 };
 
 /* A batch of ibv_wr_*(). Until it is complete, only the head of the queue moves. */
 struct hns_batch {
-	uint32_t head, segment; /* of the queue at the start */
+	uint32_t head, segment; /* state of the queue at the start of the batch */
 	uint32_t end;		/* head beyond which there is no room */
 	int error;
 	char *now;	/* current request; NULL: none */
 	uint32_t first; /* its first word */
 	uint32_t used;	/* its segments in the ring of segments */
-	uint8_t needs;	/* what it lacks, see wr.c */
+	uint8_t needs;	/* data that it still needs: NEEDS_ bits of wr.c */
 };
 
 struct hns_sq {
@@ -113,21 +113,21 @@ struct hns_sq {
 	uint32_t plain_ops; /* opcodes of plain requests as bits; 0 in states other than RTS */
 	uint32_t max_post;
 	int max_sge; /* -1 in states that accept no requests */
-	/* Of the index of a completion. It is 0 if each request completes: they do so in order
-	 * then, and the index is not valid. */
+	/* Valid bits of the index in a completion. The mask is 0 if each request has a completion:
+	 * the completions then come in order, and their index is not valid. */
 	uint32_t index_mask;
 	uint32_t max_inline, mtu;
-	bool owned; /* the device reads the owner's bit without a doorbell */
+	bool owned; /* the device may read the owner's bit before a doorbell */
 	bool datagrams, xrc;
-	bool flushes;	  /* ERR: the kernel flushes what is posted when it is told so */
+	bool flushes;	  /* error state: each post asks the kernel to flush */
 	uint32_t segment; /* next entry of @segments */
 	uint32_t segment_mask, segment_count;
 	char *segments;
 	uint64_t *wr_ids;
-	uint32_t *record; /* a record that the device does not read, if it reads the register */
+	uint32_t *record; /* index of the head; hns_qp.unread if the device reads no record */
 	uint64_t tag;	  /* a doorbell with index 0 */
 	char *doorbell;
-	char *direct; /* page that takes a request itself, or NULL */
+	char *direct; /* page for a whole request instead of a doorbell; NULL: none */
 	uint32_t qkey;
 	atomic_uint tail;
 	atomic_uint said; /* enum kit_fault bits that were already logged */
@@ -140,11 +140,12 @@ struct hns_rq {
 	char *ring;
 	uint32_t head;
 	uint32_t mask;
-	uint32_t shift;	  /* of the bytes of a receive */
+	uint32_t shift;	  /* binary logarithm of the bytes of a receive */
 	uint32_t wqe_sge; /* segments of a receive */
 	int max_sge;	  /* -1 in states that accept no receives */
 	uint32_t max_post;
-	bool plain;	/* no list needs an end, and the state is no error */
+	bool plain; /* fast path: lists need no end, and the queue accepts receives without a flush
+		     */
 	bool completes; /* receives of a connection complete in order */
 	bool ends;	/* a segment ends each list */
 	bool flushes;	/* as in hns_sq */
@@ -159,7 +160,7 @@ struct hns_rq {
 
 struct hns_srq {
 	struct verbs_srq vsrq;
-	struct hns_rq rq; /* @mask is that of the ring of indices */
+	struct hns_rq rq; /* @mask belongs to the ring of indices */
 	uint32_t number;
 	uint32_t *indices;
 	uint64_t *free; /* a bit for each receive that is not posted */
@@ -183,10 +184,10 @@ struct hns_qp {
 	struct kit_buf buf;
 	struct kit_page direct;
 	uint32_t *sq_record, *rq_record;
-	uint32_t unread; /* in place of a record that the device does not read */
+	uint32_t unread; /* written in place of a record that the device does not read */
 };
 
-/* The second half of a request of a UD queue pair, which names the destination. */
+/* The second half of a request of a UD queue pair: the destination. */
 struct hns_ah {
 	struct ibv_ah ah;
 	char words[32];
@@ -215,7 +216,7 @@ static inline struct hns_srq *to_hsrq(struct ibv_srq *srq)
 	return (struct hns_srq *)srq;
 }
 
-/* Commands of a doorbell, and their place. */
+/* Commands of a doorbell, and shifts of its fields. */
 enum {
 	HNS_DB_SQ,
 	HNS_DB_RQ,
@@ -225,10 +226,10 @@ enum {
 	HNS_DB_COMMAND_SHIFT = 24,
 	HNS_DB_INDEX_SHIFT = 32,
 	HNS_DB_SL_SHIFT = 48,
-	HNS_DB_ARM_SHIFT = 57, /* number of an arming */
+	HNS_DB_ARM_SHIFT = 57, /* sequence number of an arming */
 };
 
-/* Return a doorbell with index 0 of the queue with this number. */
+/* Return a doorbell with index 0 for the queue with this number. */
 static inline uint64_t hns_doorbell(uint32_t command, uint32_t number)
 {
 	return (uint64_t)number | command << HNS_DB_COMMAND_SHIFT;
@@ -242,7 +243,7 @@ static inline void hns_doorbell_ring(char *doorbell, uint64_t value)
 /* Return the free entries of a ring. */
 static inline uint32_t hns_room(uint32_t head, const atomic_uint *tail, uint32_t max_post)
 {
-	/* acquire: pairs with the release of the polling thread, which has read the entries */
+	/* acquire: pairs with the release in a poll, which has read the wr_ids of these entries */
 	uint32_t used = head - atomic_load_explicit(tail, memory_order_acquire);
 
 	return likely(used <= max_post) ? max_post - used : 0;
@@ -274,11 +275,11 @@ void hns_cq_ex_set_slots(struct hns_cq *cq, uint64_t wc_flags);
 /* qp.c, qp_size.c, qp_modify.c */
 struct hns_qp_size {
 	uint32_t sq_count;
-	uint32_t segments; /* of the ring beside the sends */
+	uint32_t segments; /* entries of the ring of segments */
 	uint32_t rq_count, rq_sge;
 	uint32_t max_send_sge, max_inline;
 };
-/* Calculate the rings, and set *@cap to the values that the kernel is asked for. */
+/* Calculate the sizes of the rings, and set @attr->cap to the values for the kernel's command. */
 int hns_qp_size(const struct hns_context *ctx, struct ibv_qp_init_attr_ex *attr,
 		struct hns_qp_size *ret);
 int hns_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
@@ -286,18 +287,18 @@ int hns_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);
 int hns_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int hns_destroy_qp(struct verbs_qp *vqp);
 int hns_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
-/* Set the limits of posting of a state. */
+/* Set the members that control posting to the values for @state. */
 void hns_qp_gates_set(struct hns_qp *qp, enum ibv_qp_state state);
 /* Follow the device into the error state: the kernel flushes the posted requests. */
 void hns_qp_fail(struct hns_qp *qp);
-/* Let the kernel flush what was posted in the error state. */
+/* Let the kernel flush the requests that were posted in the error state. */
 void hns_qp_flush(struct hns_qp *qp);
 
 /* srq.c */
 int hns_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in);
 int hns_destroy_srq(struct verbs_srq *vsrq);
 int hns_query_srq(struct verbs_srq *vsrq, struct ibv_srq_attr *ret_attr);
-/* Free a completed receive. Return: whether it was posted. */
+/* Free a completed receive. Return: false if no receive with this index is posted. */
 bool hns_srq_take(struct hns_srq *srq, uint32_t index, uint64_t *ret_wr_id);
 
 /* send.c, wr.c, recv.c */

@@ -3,7 +3,7 @@
  * and of the same queue pair as the completion before. Their loop makes no function call. */
 #include "providers/hns/wqe.h"
 
-/* What a plain completion does not have: a status. */
+/* The bits of the status. They are 0 in a plain completion. */
 #define CQE_STATUS (CQE_STATUS_MASK << CQE_STATUS_SHIFT)
 
 enum {
@@ -37,11 +37,11 @@ static enum ibv_wc_status status_of(uint32_t status)
 		       : IBV_WC_GENERAL_ERR;
 }
 
-/* Members of the completion of a successful send. Unknown opcodes are those of a send. */
+/* Members of the completion of a successful send, by opcode. An unknown opcode counts as a send. */
 static const struct {
 	uint32_t status, opcode; /* in the order of an ibv_wc */
 	uint32_t flags;
-	uint32_t unused; /* so that an index is a shift */
+	uint32_t unused; /* makes the size of an element a power of 2 */
 } sent[CQE_OPCODE_MASK + 1] = {
 	[OP_SEND_IMM] = { .flags = IBV_WC_WITH_IMM },
 	[OP_WRITE] = { .opcode = IBV_WC_RDMA_WRITE },
@@ -107,7 +107,7 @@ FLAT void received_fill(struct ibv_wc *wc, const char *cqe, uint32_t first)
 		wc->opcode = IBV_WC_RECV_RDMA_WITH_IMM;
 }
 
-/* Fill in what only datagrams have. */
+/* Fill in the members that only datagrams have. */
 static void datagram_fill(struct ibv_wc *wc, const char *cqe)
 {
 	uint32_t peer = get_32(cqe + CQE_AT_PEER);
@@ -133,8 +133,9 @@ static struct hns_qp *qp_find(struct hns_cq *cq, uint32_t number)
 	return qp;
 }
 
-/* Find the request of an entry. *@ret_qp: its queue pair, or NULL if that of an XRC receive may
- * belong to another process. Return: whether it was posted. */
+/* Find the request of an entry. *@ret_qp: its queue pair, or NULL. NULL can be valid for an XRC
+ * receive, because its queue pair may belong to another process. Return: whether a request was
+ * found. */
 static bool request_take(struct hns_cq *cq, const char *cqe, uint32_t first, uint64_t *ret_wr_id,
 			 struct hns_qp **ret_qp)
 {
@@ -175,7 +176,7 @@ SEPARATE static bool entry_poll(struct hns_cq *cq, const char *cqe, uint32_t fir
 	wc->status = status_of(status);
 	if (first & CQE_RECEIVE && qp && qp->sq.datagrams)
 		datagram_fill(wc, cqe);
-	/* The kernel completes the other requests of a queue pair that has failed. */
+	/* After a failure the kernel completes the other requests of the queue pair. */
 	if (status && status != STATUS_FLUSHED && status != STATUS_GENERAL && qp)
 		hns_qp_fail(qp);
 	verbs_data_wc(&cq->kit.vcq.cq, wc);
@@ -184,7 +185,8 @@ SEPARATE static bool entry_poll(struct hns_cq *cq, const char *cqe, uint32_t fir
 
 /* ---- polling */
 
-/* Fill in a plain entry of @qp, whose words are @first and @third. Return: whether it is one. */
+/* Fill in a plain entry of @qp. @first and @third: its words. Return: whether the entry is plain.
+ */
 FLAT bool plain_fill(struct hns_qp *qp, const char *cqe, uint32_t first, uint32_t third,
 		     struct ibv_wc *wc)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs: three rings in one buffer, and the private state beside them. */
+/* Queue pairs. One buffer holds the three rings. Another allocation holds the data of this library.
+ */
 #include "providers/hns/direct/infiniband/hnsdv.h"
 #include "providers/hns/wqe.h"
 #include "providers/kit/qp.h"
@@ -32,7 +33,8 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 
 /* ---- rings */
 
-/* The sends, the segments and the receives follow each other, each part at a multiple of 4 KiB. */
+/* Allocate the buffer: sends, segments and receives in this order. Each part begins at a multiple
+ * of 4 KiB. */
 static int buf_make(struct hns_qp *qp, const struct hns_qp_size *size)
 {
 	size_t sends = ROUND_UP((size_t)size->sq_count << WQE_SHIFT, HNS_PART);
@@ -79,7 +81,7 @@ static void rings_free(struct hns_qp *qp)
 	free(qp->sq.wr_ids);
 }
 
-/* Set up the ring of sends. @caps: of the kernel's answer */
+/* Set up the ring of sends. @caps: capability flags from the kernel's answer */
 static void sq_open(struct hns_qp *qp, const struct ibv_qp_init_attr_ex *attr,
 		    const struct hns_qp_size *size, uint64_t caps)
 {
@@ -122,7 +124,8 @@ static void rq_open(struct hns_qp *qp, const struct hns_qp_size *size, uint64_t 
 	rq->tag = hns_doorbell(HNS_DB_RQ, qp->number);
 }
 
-/* Map the page that takes a request itself. Without it requests go through the ring alone. */
+/* Map the page into which a whole request can be written. Without the page, the device reads each
+ * request from the ring. */
 static void direct_map(struct hns_qp *qp, const struct hns_roce_ib_create_qp_resp *resp)
 {
 	if (!(resp->cap_flags & HNS_ROCE_QP_CAP_DIRECT_WQE) ||
@@ -134,7 +137,7 @@ static void direct_map(struct hns_qp *qp, const struct hns_roce_ib_create_qp_res
 
 /* ---- creation */
 
-/* Check that the receives of the kernel's queue are those of the ring. */
+/* Check that the kernel and this library calculated the same ring of receives. */
 static int answer_check(const struct hns_qp *qp, const struct ibv_qp_cap *cap,
 			const struct hns_qp_size *size)
 {
@@ -148,8 +151,8 @@ static int answer_check(const struct hns_qp *qp, const struct ibv_qp_cap *cap,
 	return -EPROTO;
 }
 
-/* Enter the queue pair into the table of numbers. Completions of an XRC receiver name its SRQ
- * instead. */
+/* Enter the queue pair into the table of numbers. An XRC receiver needs no entry, because its
+ * completions name the SRQ. */
 static int number_put(struct hns_qp *qp)
 {
 	struct hns_context *ctx = to_hctx(qp->vqp.qp.context);
@@ -214,7 +217,8 @@ static int qp_create(struct hns_qp *qp, const struct verbs_create_qp *in,
 	return 0;
 }
 
-/* An XRC receiver has a ring of sends for the kernel alone. */
+/* Return the granted capabilities. An XRC receiver has none: its ring of sends exists only for the
+ * kernel. */
 static struct ibv_qp_cap granted(const struct hns_qp *qp, const struct hns_qp_size *size)
 {
 	if (qp->vqp.qp.qp_type == IBV_QPT_XRC_RECV)
@@ -258,8 +262,8 @@ int hns_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	return 0;
 }
 
-/* Open a shared XRC receive queue pair. It has no rings, because it posts nothing and its receives
- * belong to the SRQ. */
+/* Open a shared XRC receive queue pair. It has no rings: it sends nothing, and its receives belong
+ * to the SRQ. */
 int hns_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in)
 {
 	struct hns_qp *qp = to_hqp(&vqp->qp);

@@ -2,17 +2,18 @@
 /*
  * State transitions, and their effect on the rings.
  *
- * In the error state, the kernel completes what is posted: it reads the heads of the rings from
- * their records during the transition. A request that is posted later needs another such command.
- * Therefore the state of the rings changes before the command. A post that does not see the new
- * state has written its record by then, and each other post sends the command itself.
+ * During the transition to the error state, the kernel reads the heads of the rings from their
+ * records. It then completes all posted requests. A request that is posted later needs another
+ * command for the same transition. Therefore this library marks the rings before it sends the
+ * command. A post that does not see the mark has written its record before the command. A post that
+ * sees the mark sends the command itself.
  */
 #include "providers/hns/wqe.h"
 
 enum {
 	TC_MODE_DSCP = 1,
 	SL_MASK = 7,
-	MTU_SHIFT = 7, /* bytes of enum ibv_mtu 0 */
+	MTU_SHIFT = 7, /* enum ibv_mtu n means 2^(7 + n) bytes */
 	MTU_UD = 4096,
 	PLAIN_OPS = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM | 1 << IBV_WR_RDMA_WRITE |
 		    1 << IBV_WR_RDMA_WRITE_WITH_IMM | 1 << IBV_WR_RDMA_READ,
@@ -60,7 +61,8 @@ void hns_qp_fail(struct hns_qp *qp)
 	hns_qp_flush(qp);
 }
 
-/* Empty both rings. The adapter begins with index 0, and the kernel reads the records. */
+/* Empty both rings. Clear the records as well: the adapter begins with index 0, and the kernel
+ * reads the records. */
 static void rings_empty(struct hns_qp *qp)
 {
 	qp->sq.head = qp->sq.segment = qp->rq.head = 0;
@@ -71,8 +73,8 @@ static void rings_empty(struct hns_qp *qp)
 		*qp->rq_record = 0;
 }
 
-/* Reset a queue pair and remove its completions. A poll between both could find a failure in them,
- * and would move the queue pair to the error state. */
+/* Reset a queue pair and remove its completions. Hold the locks during both steps: a poll between
+ * them could find a failed completion and move the queue pair to the error state. */
 static int reset(struct hns_qp *qp, const struct verbs_modify_qp *request)
 {
 	int r;
@@ -106,7 +108,7 @@ static int transition(struct hns_qp *qp, const struct verbs_modify_qp *request)
 	return r;
 }
 
-/* Set the fields of requests and of doorbells that follow from attributes. */
+/* Store the attributes that requests and doorbells need. */
 static void attributes_take(struct hns_qp *qp, const struct ibv_qp_attr *attr, int mask,
 			    const struct hns_roce_ib_modify_qp_resp *resp)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The sizes of the rings of a queue pair. The kernel calculates the same from the capabilities that
- * it is asked for. */
+/* The sizes of the rings of a queue pair. The kernel calculates the same sizes from the requested
+ * capabilities. */
 #include "providers/hns/wqe.h"
 
 enum {
@@ -17,7 +17,7 @@ static uint32_t segments_inside(const struct ibv_qp_init_attr_ex *attr)
 	return attr->qp_type == IBV_QPT_UD ? 0 : INSIDE;
 }
 
-/* Return the segments that inline data of a request need in the ring. */
+/* Return the number of entries in the ring of segments that @bytes of inline data need. */
 static uint32_t inline_segments(const struct ibv_qp_init_attr_ex *attr, uint32_t bytes)
 {
 	bool fits = bytes <= (attr->qp_type == IBV_QPT_UD ? 0 : INLINE_INSIDE);
@@ -25,8 +25,9 @@ static uint32_t inline_segments(const struct ibv_qp_init_attr_ex *attr, uint32_t
 	return fits ? 0 : (bytes + SEGMENT - 1) / SEGMENT;
 }
 
-/* Calculate the ring of segments, with room for inline data. Kernels without long lists calculate
- * it from the number of entries alone, and are asked for as many as the inline data need. */
+/* Calculate the ring of segments, with room for inline data. A kernel without @long_lists
+ * calculates the ring only from max_send_sge. Therefore request as many entries as the inline data
+ * need. */
 static void segments_size(const struct hns_context *ctx, struct ibv_qp_init_attr_ex *attr,
 			  struct hns_qp_size *size)
 {
@@ -57,7 +58,7 @@ static void receives_size(const struct hns_context *ctx, struct ibv_qp_cap *cap,
 	cap->max_recv_sge = size->rq_sge;
 }
 
-/* Check what neither this library nor any kernel could accept. */
+/* Refuse capabilities that neither this library nor any kernel could accept. */
 static int cap_check(const struct hns_context *ctx, const struct ibv_qp_init_attr_ex *attr)
 {
 	const struct ibv_qp_cap *cap = &attr->cap;

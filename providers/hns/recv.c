@@ -2,8 +2,8 @@
 /* Posting receives to the ring of a queue pair or to a shared queue. */
 #include "providers/hns/wqe.h"
 
-/* Write the entries that have bytes. On HIP08 a segment ends them; otherwise the rest is cleared.
- */
+/* Write the entries whose length is not 0. On HIP08 a special segment ends the list. On other
+ * adapters clear the remaining segments. */
 FLAT void list_put(const struct hns_rq *rq, char *wqe, const struct ibv_recv_wr *wr)
 {
 	const char *end = wqe + (size_t)rq->wqe_sge * SEGMENT;
@@ -38,7 +38,8 @@ FLAT void rq_ring(struct hns_rq *rq, uint32_t head)
 
 static enum kit_fault recv_check(const struct hns_rq *rq, const struct ibv_recv_wr *wr, bool room)
 {
-	/* 0 in states that accept no receives. */
+	/* max_sge is -1 in states that accept no receives. Each receive then exceeds the limit of
+	 * 0. */
 	uint32_t sge_limit = (uint32_t)rq->max_sge + 1;
 
 	if (unlikely((uint32_t)wr->num_sge >= sge_limit))
@@ -50,7 +51,8 @@ static enum kit_fault recv_check(const struct hns_rq *rq, const struct ibv_recv_
 
 /* ---- the ring of a queue pair */
 
-/* @max_sge: of the queue, when it was locked */
+/* Log why a receive is refused and return the errno. @max_sge: hns_rq.max_sge, read under the lock
+ */
 __attribute__((noinline, cold)) static int
 recv_refuse(struct hns_qp *qp, const struct ibv_recv_wr *wr, enum kit_fault fault, int max_sge)
 {
@@ -143,7 +145,7 @@ srq_refuse(struct hns_srq *srq, const struct ibv_recv_wr *wr, enum kit_fault fau
 			      fault == KIT_FAULT_FULL ? rq->max_post : (uint32_t)rq->max_sge);
 }
 
-/* Take the first free receive. The queue is not full, so there is one. */
+/* Take the first free receive. The caller has checked that the queue is not full. */
 FLAT uint32_t free_take(struct hns_srq *srq)
 {
 	uint32_t word = srq->low, index;

@@ -50,7 +50,7 @@ FLAT char *wqe_at(const struct hns_sq *sq, uint32_t head)
 	return sq->ring + ((size_t)(head & sq->mask) << WQE_SHIFT);
 }
 
-/* Return the owner's bit of the request with this index, which changes in each lap. */
+/* Return the owner's bit of the request with this index. The bit changes in each lap. */
 FLAT uint32_t owner_bit(const struct hns_sq *sq, uint32_t head)
 {
 	return head & (sq->mask + 1) ? 0 : WQE_OWNER;
@@ -61,7 +61,7 @@ FLAT char *segment_at(const struct hns_sq *sq, uint32_t index)
 	return sq->segments + (size_t)(index & sq->segment_mask) * SEGMENT;
 }
 
-/* Write the first word, which passes the request to the device. */
+/* Write the first word. Its owner's bit passes the request to the device. */
 FLAT void first_put(const struct hns_sq *sq, char *wqe, uint32_t first)
 {
 	if (sq->owned)
@@ -75,8 +75,8 @@ FLAT void remote_put(char *wqe, uint64_t address, uint32_t key)
 	put_64(wqe + AT_ADDRESS, address);
 }
 
-/* Write the entries of a request that have bytes. Return their number. *@ret_used: those of them in
- * the ring of segments, which begin at the next free one */
+/* Write the entries of a request whose length is not 0. Return their number. *@ret_used: number of
+ * entries that are in the ring of segments, from the next free place on */
 FLAT uint32_t list_put(const struct hns_sq *sq, char *wqe, const struct ibv_sge *sge,
 		       uint32_t count, uint32_t *ret_used)
 {
@@ -118,13 +118,14 @@ static inline void datagram_put(const struct hns_sq *sq, char *wqe, const struct
 	memcpy(wqe + AT_DATA, ah->words, sizeof(ah->words));
 }
 
-/* Set the upper part of the word that also has a domain or an SRQ. */
+/* Set the number of segments. The lower part of the word, a domain or an SRQ, does not change. */
 FLAT void count_set(char *wqe, uint32_t count)
 {
 	put_32(wqe + AT_COUNT, (get_32(wqe + AT_COUNT) & HNS_NUMBER_MASK) | count << COUNT_SHIFT);
 }
 
-/* Put @length bytes, at most 8, into the unused parts of the words of a datagram. */
+/* Copy @length bytes of inline data, at most 8, into the unused parts of the words of a datagram.
+ */
 static inline void scattered_put(char *wqe, const char *bytes, uint32_t length)
 {
 	uint64_t data =
@@ -142,8 +143,8 @@ FLAT void sl_set(struct hns_sq *sq, uint8_t sl)
 	sq->tag = (sq->tag & ~((uint64_t)7 << HNS_DB_SL_SHIFT)) | (uint64_t)sl << HNS_DB_SL_SHIFT;
 }
 
-/* Write the request itself into its page. The first word also has the index and the service level.
- */
+/* Write the whole request into the page of the queue pair. The first word also gets the index and
+ * the service level. */
 static inline void direct_put(const struct hns_sq *sq, char *wqe, uint32_t head)
 {
 	uint32_t sl = sq->tag >> HNS_DB_SL_SHIFT & 7;
@@ -156,7 +157,7 @@ static inline void direct_put(const struct hns_sq *sq, char *wqe, uint32_t head)
 }
 
 /* Announce requests up to @head, and release the lock. @only: the request, if it is the only one
- * and the device takes it directly; else NULL */
+ * and may be written into the page; otherwise NULL */
 FLAT void sq_ring(struct hns_sq *sq, uint32_t head, char *only)
 {
 	sq->head = head;

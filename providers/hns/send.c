@@ -2,8 +2,8 @@
 /* ibv_post_send(). Requests with one entry or few inline bytes make no function call. */
 #include "providers/hns/request.h"
 
-/* Log why a request is refused and return the errno. @max_sge: of the queue, when it was locked; a
- * poll of a failure may change it */
+/* Log why a request is refused and return the errno. @max_sge: hns_sq.max_sge, read under the lock,
+ * because a poll of a failure may change it */
 __attribute__((noinline, cold)) static int
 send_refuse(struct hns_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault, int max_sge)
 {
@@ -48,8 +48,8 @@ static enum kit_fault send_check(const struct hns_sq *sq, const struct ibv_send_
 	return length > UINT32_MAX ? KIT_FAULT_LENGTH : KIT_FAULT_NONE;
 }
 
-/* Write inline data, and the words for their place. Return the segments of the ring that they use.
- */
+/* Write inline data, and the words that locate them. Return the number of used entries in the ring
+ * of segments. */
 static uint32_t inline_put(const struct hns_sq *sq, char *wqe, const struct ibv_send_wr *wr,
 			   uint32_t length, uint32_t low)
 {
@@ -76,8 +76,8 @@ static uint32_t inline_put(const struct hns_sq *sq, char *wqe, const struct ibv_
 	return used;
 }
 
-/* Write a checked request apart from its first word. Return the segments of the ring that it uses.
- */
+/* Write a checked request except for its first word. Return the number of used entries in the ring
+ * of segments. */
 static uint32_t body_put(struct hns_sq *sq, char *wqe, const struct ibv_send_wr *wr,
 			 uint32_t length)
 {
@@ -119,7 +119,7 @@ static uint32_t body_put(struct hns_sq *sq, char *wqe, const struct ibv_send_wr 
 static enum kit_fault request_check(const struct hns_sq *sq, const struct ibv_send_wr *wr,
 				    uint32_t room, uint64_t *ret_length)
 {
-	/* 0 in states that accept no sends. */
+	/* max_sge is -1 in states that accept no sends. Each send then exceeds the limit of 0. */
 	uint32_t sge_limit = (uint32_t)sq->max_sge + 1;
 	uint64_t length = 0;
 
@@ -183,7 +183,7 @@ SEPARATE static int post_contended(struct hns_qp *qp, struct ibv_send_wr *wr,
 
 /* ---- plain requests */
 
-/* Write a plain request of a connection. Return: whether it is one. */
+/* Write the request if it is a plain one of a connection. Return: whether it is. */
 FLAT bool plain_put(struct hns_sq *sq, char *wqe, uint32_t head, const struct ibv_send_wr *wr)
 {
 	const struct send_op *op = &send_ops[wr->opcode & 7];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shared receive queues. Receives complete in any order: a ring of indices tells the device which
- * of them are posted. */
+/* Shared receive queues. Receives complete in any order. A ring of indices tells the device which
+ * receives are posted. */
 #include "providers/hns/wqe.h"
 
 enum {
@@ -73,7 +73,7 @@ static int rings_make(struct hns_srq *srq, const struct ibv_srq_attr *attr)
 	return r;
 }
 
-/* Check the answer and take the number. */
+/* Check the kernel's answer and store its values. */
 static int answer_take(struct hns_srq *srq, const struct ibv_srq_attr *attr,
 		       const struct hns_roce_ib_create_srq_resp *resp)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Formats in memory: words of 32 bits, little-endian.
+ * Formats of requests and completions: words of 32 bits, little-endian.
  *
- * A request of a connection has in its words: 0 opcode and flags, 1 bytes of data, 2 immediate data
+ * A request of a connection has these words: 0 opcode and flags, 1 bytes of data, 2 immediate data
  * or a key, 3 number of segments, 4 place in the ring of segments, 5 remote key, 6 and 7 remote
- * address, 8 to 15 two segments, or inline data, or a segment and the operands of an atomic.
+ * address. Words 8 to 15 have two segments, or inline data, or a segment and the operands of an
+ * atomic.
  *
  * A request of a datagram differs: word 3 has the domain, word 5 the UDP port, 6 the Q_Key, 7 the
  * queue pair, and 8 to 15 the address. All its segments are in the ring of segments.
@@ -45,17 +46,17 @@ enum {
 	AT_UD_QPN = 28,
 	COUNT_SHIFT = 24,
 	DIRECT_INDEX_SHIFT = 15,
-	LKEY_END = 0, /* of the segment that ends a receive */
+	LKEY_END = 0, /* key of the segment that ends a receive */
 };
 
 /* Bits of the first word. */
 #define WQE_OWNER     (1u << 7)
 #define WQE_SIGNALED  (1u << 8)
-#define WQE_ORDERED   (1u << 10) /* starts when the reads and atomics before it have ended */
+#define WQE_ORDERED   (1u << 10) /* IBV_SEND_FENCE: starts after earlier reads and atomics */
 #define WQE_SOLICITED (1u << 11)
 #define WQE_INLINE    (1u << 12)
 #define WQE_DIRECT    (1u << 31)
-/* Of word 4: the inline data are in the ring of segments. */
+/* Bit of word 4: the inline data are in the ring of segments. */
 #define INLINE_OUT (1u << 31)
 /* Length of the segment that ends a receive. */
 #define LENGTH_END (1u << 31)
@@ -84,7 +85,8 @@ FLAT uint32_t get_32(const char *at)
 }
 
 /* Completions: 32 bytes are used. Word 0 has the bits below, 1 immediate data or a key, 2 the
- * number of an XRC SRQ, 3 the queue pair, 4 the bytes, 6 and 7 the address of a datagram. */
+ * number of an XRC SRQ, 3 the number of the queue pair, 4 the length, 6 and 7 the address of a
+ * datagram. */
 enum {
 	CQ_INDEX_MASK = 0xffffff,
 	CQE_OPCODE_MASK = 0x1f,
@@ -117,13 +119,13 @@ static inline char *cqe_at(const struct hns_cq *cq, uint32_t n)
 	return cq->ring + ((size_t)(n & cq->mask) << cq->shift);
 }
 
-/* Whether the device has written entry @n, whose first word is @first. */
+/* Return whether the device has written entry @n. @first: its first word */
 static inline bool cqe_is_valid(const struct hns_cq *cq, uint32_t n, uint32_t first)
 {
 	return !(first & CQE_OWNER) == !!(n & cq->count);
 }
 
-/* Tell the device how far the queue was polled. The caller holds the lock. */
+/* Report to the device how far the queue was polled. The caller holds the lock. */
 FLAT void hns_cq_publish(struct hns_cq *cq)
 {
 	uint32_t index = cq->consumer & CQ_INDEX_MASK;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_wr_*(): the builders write a batch of requests after the head of the ring. Until the batch is
- * complete, their first words have the owner's bit of the lap before, so that the device does not
- * take them. The first error ends the batch: builders then do nothing, ibv_wr_complete() returns
- * the error, and no request is posted.
+ * ibv_wr_*(): the builders write a batch of requests behind the head of the ring. Until the batch
+ * is complete, the first word of each request has the owner's bit of the previous lap. Therefore
+ * the device does not execute these requests. The first error ends the batch: builders then do
+ * nothing, ibv_wr_complete() returns the error, and no request is posted.
  */
 #include "providers/hns/request.h"
 #include "providers/kit/wr.h"
@@ -14,7 +14,7 @@
 	 IBV_QP_EX_WITH_RDMA_WRITE_WITH_IMM | IBV_QP_EX_WITH_RDMA_READ |     \
 	 IBV_QP_EX_WITH_ATOMIC_CMP_AND_SWP | IBV_QP_EX_WITH_ATOMIC_FETCH_AND_ADD)
 
-/* What a request lacks: hns_batch.needs. */
+/* Bits of hns_batch.needs: data that the current request still needs. */
 enum {
 	NEEDS_ADDRESS = 1,
 	NEEDS_SRQ = 2,
@@ -31,7 +31,8 @@ static inline struct hns_qp *ex_to_hqp(struct ibv_qp_ex *qp_ex)
 	return (struct hns_qp *)qp_ex;
 }
 
-/* Errors are those of ibv_post_send(). After ENOMEM programs repeat the post. */
+/* Fail the batch with the errors of ibv_post_send(). In particular a full queue is ENOMEM, after
+ * which programs repeat the post. */
 __attribute__((noinline, cold)) static void wr_refuse(struct hns_qp *qp, enum kit_fault fault,
 						      uint64_t value, uint32_t limit)
 {
@@ -191,7 +192,8 @@ static bool is_atomic(const struct hns_batch *batch)
 	return opcode == OP_CMP_SWAP || opcode == OP_FETCH_ADD;
 }
 
-/* The domain or the SRQ is in the lower part of the word that has the number of segments. */
+/* Set the domain or the SRQ. The number of segments, in the upper part of the word, does not
+ * change. */
 static void low_set(char *wqe, uint32_t low)
 {
 	put_32(wqe + AT_COUNT, (get_32(wqe + AT_COUNT) & ~(uint32_t)HNS_NUMBER_MASK) | low);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Detection of hns devices, their congestion control, and queue pairs with it. */
+/* Direct verbs: detect hns devices, query their congestion control, and create queue pairs with an
+ * algorithm of it. */
 #include "providers/hns/direct/infiniband/hnsdv.h"
 #include "providers/hns/hns.h"
 
 #define HNSDV_EXPORT __attribute__((visibility("default")))
 
-/* Return whether hns serves the device of the context. If not, log this. */
+/* Return whether hns serves the device of the context. Log an error if hns does not. */
 static bool is_ours(struct ibv_context *ctx, const char *function)
 {
 	if (verbs_device_is(ctx->device, "hns"))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Direct verbs of Kunpeng's adapters: congestion control of a queue pair. For an object of a device
- * that hns does not serve, functions return EOPNOTSUPP.
+ * Direct verbs of Kunpeng's adapters: congestion control of a queue pair. Functions report
+ * EOPNOTSUPP if hns does not serve the device.
  */
 #ifndef __HNSDV_H__
 #define __HNSDV_H__
