@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The page by which the kernel converts the time of completions. */
+/* The clock page: the kernel's parameters that convert the time of a completion to nanoseconds. */
 #include "providers/ionic/ionic.h"
 
 enum {
@@ -8,13 +8,13 @@ enum {
 	SHIFT_MAX = 40,
 };
 
-/* Check what the kernel wrote, because it is divided and shifted by this. */
+/* Check the kernel's parameters, because they are a divisor and a shift. */
 static bool is_sane(const struct ionic_clock_info *info)
 {
 	return info->mult && info->shift <= SHIFT_MAX;
 }
 
-/* A device without this page completes requests as well, so a failure is only logged. */
+/* Map the clock page. Only log a failure, because a device works without this page. */
 void ionic_clock_map(struct ionic_context *ctx, uint64_t key)
 {
 	struct ibv_context *ibctx = &ctx->vctx.context;
@@ -57,7 +57,7 @@ int ionic_clock_read(const struct ionic_context *ctx, struct ionic_clock_info *r
 	return -EBUSY;
 }
 
-/* A time in front of the last update is a negative number of cycles. */
+/* Convert a time. A time before the last update is a negative number of cycles. */
 uint64_t ionic_clock_ns(const struct ionic_clock_info *info, uint64_t time)
 {
 	uint64_t cycles = (time - info->cycles) & info->mask;

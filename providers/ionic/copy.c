@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Copies of requests in memory of the device, in blocks of 64 bytes. With express doorbells the
- * last 8 bytes of each place in the ring are a doorbell, which ionic_qp creation wrote once. The
- * device executes a request when the block with its doorbell arrives.
+ * Copy requests into memory of the device, in blocks of 64 bytes. An express doorbell is a doorbell
+ * inside a request: the last 8 bytes of its place in the ring. The creation of the queue pair
+ * writes these doorbells once. The device executes a request when the block with the doorbell
+ * arrives.
  */
 #include "providers/ionic/ionic.h"
 
@@ -17,7 +18,7 @@ enum {
 #ifdef __x86_64__
 enum {
 	CPUID_FEATURES = 7,
-	CPUID_MOVDIR64B = 1 << 28, /* of ecx */
+	CPUID_MOVDIR64B = 1 << 28, /* bit of ecx */
 };
 
 static bool has_movdir64b;
@@ -29,7 +30,7 @@ __attribute__((constructor)) static void processor_ask(void)
 	has_movdir64b = __get_cpuid_count(CPUID_FEATURES, 0, &a, &b, &c, &d) && c & CPUID_MOVDIR64B;
 }
 
-/* Copy with one store if the processor has it. */
+/* Copy a block with one store if the processor has movdir64b. */
 static void block_copy(char *to, const char *from)
 {
 	const struct {
@@ -59,7 +60,7 @@ static void blocks_copy(char *to, const char *from, size_t length)
 		block_copy(to + at, from + at);
 }
 
-/* Copy a request whose last block has its doorbell. */
+/* Copy a request whose last block contains an express doorbell. */
 static void express_copy(char *to, const char *from, size_t length, bool combines)
 {
 	size_t last = length - BLOCK;

@@ -4,7 +4,7 @@
 #include "providers/kit/cq.h"
 
 enum {
-	SPARE = 100, /* places of a ring beside the requested ones */
+	SPARE = 100, /* places of a ring in addition to the requested ones */
 	CQE_MAX = 65535 - SPARE,
 };
 #define WC_TIMES \
@@ -49,7 +49,8 @@ static int rings_make(struct ionic_cq *cq, uint32_t entries)
 		ring->base = ring->next = ring->memory.buf.base;
 		ring->end = ring->base + ((size_t)(ring->memory.mask + 1) << CQE_SHIFT);
 		ring->color = WORD_COLOR;
-		/* A program leaves at most @entries completions unread. */
+		/* Report at half of the spare places, because a program leaves at most @entries
+		 * completions unread. */
 		cq->report = (int32_t)(ring->memory.mask - entries) / 2;
 		ring->until_report = cq->report;
 	}
@@ -142,7 +143,7 @@ void ionic_cq_report(struct ionic_cq *cq, struct ionic_cq_ring *ring)
 		   (uint32_t)((ring->next - ring->base) >> CQE_SHIFT));
 }
 
-/* The device counts armings of each kind by itself. */
+/* Arm a ring. The device counts the armings for solicited and for any completions separately. */
 static void ring_arm(struct ionic_cq *cq, struct ionic_cq_ring *ring, bool solicited)
 {
 	uint32_t *count = solicited ? &ring->armed_solicited : &ring->armed_any;
@@ -179,8 +180,8 @@ void ionic_cqs_attach(struct ionic_qp *qp)
 	spinlock_unlock_both(&send_cq->lock, &recv_cq->lock);
 }
 
-/* Remove completions of a queue pair. The entry itself stays, because its color belongs to its
- * place. */
+/* Remove the completions of a queue pair. Entries stay in the ring, because the color bit belongs
+ * to the place. They get the number IONIC_NO_QP, which polls skip. */
 static void clean_locked(struct ionic_cq *cq, const struct ionic_qp *qp)
 {
 	struct ionic_cq_ring *ring = &cq->rings[qp->pipeline];

@@ -40,7 +40,7 @@ static int ex_start_poll(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 	return r;
 }
 
-/* The page of the clock is read before a completion is consumed, because that may fail. */
+/* Read the clock page before a completion is consumed, because the read may fail. */
 static int ex_start_poll_clock(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr)
 {
 	struct ionic_cq *cq = ex_to_iocq(ex);

@@ -14,7 +14,7 @@
 
 enum {
 	VERSIONS = 2,
-	OPCODES_OLD = 10, /* of version 1, which needs one more to bind windows */
+	OPCODES_OLD = 10, /* opcodes of version 1 without the binding of windows */
 	PAGE_SHIFT_MIN = 12,
 	PAGE_SHIFT_MAX = 16,
 	STRIDE_MIN = 6, /* binary logarithms */
@@ -59,7 +59,7 @@ static int answer_take(struct ionic_context *ctx, const struct ionic_ctx_resp *r
 	return 0;
 }
 
-/* Return the doorbell of a type of queue. NULL: it is not in the page. */
+/* Return the doorbell of a type of queue. NULL: the offset is outside of the page. */
 static char *doorbell_of(const struct ionic_context *ctx, uint64_t offset, uint8_t type)
 {
 	size_t at = (offset & (ctx->doorbells.length - 1)) + (size_t)type * DOORBELL_BYTES;
@@ -120,7 +120,7 @@ static void ionic_close_context(struct verbs_context *vctx)
 
 /* ---- the device */
 
-/* The kernel has the version of the firmware as text alone. */
+/* Read the version of the firmware from sysfs. The kernel reports it only as text. */
 static void firmware_read(struct ibv_context *ibctx, struct ibv_device_attr *attr)
 {
 	char path[sizeof(ibctx->device->ibdev_path) + 16];
@@ -139,7 +139,7 @@ static void clock_describe(const struct ionic_context *ctx, struct ibv_device_at
 	attr->hca_core_clock = (((uint64_t)KHZ << info.shift) + info.mult / 2) / info.mult;
 }
 
-/* The provider has no shared receive queues. */
+/* Complete the kernel's answer: version of the firmware, clock, limit of completions. */
 static int ionic_query_device(struct ibv_context *ibctx, const struct verbs_query_device *in,
 			      struct ibv_device_attr_ex *ret_attr)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * AMD Pensando's Ethernet adapters: rings of requests and completions (wqe.h) are memory of this
- * process. The driver may grant memory of the device for a queue of requests. Then each request is
- * written into the ring and copied into that memory.
+ * AMD Pensando's Ethernet adapters. The rings of requests and completions (wqe.h) are memory of
+ * this process. The driver may grant memory of the device for a queue of requests. Then this
+ * library writes each request into the ring and copies it into that memory.
  *
- * A device has one or two pipelines. A queue pair belongs to one of them, and a completion queue
- * has a ring for each.
+ * A device has one or two pipelines, which execute requests. A queue pair belongs to one pipeline.
+ * A completion queue has a ring for each pipeline.
  *
  * Locks, in the order in which they are taken:
  *
@@ -46,19 +46,20 @@
 
 enum {
 	IONIC_PIPELINES = 2,
-	IONIC_NUMBER_SHIFT = 24, /* of a queue in a doorbell */
+	IONIC_NUMBER_SHIFT = 24, /* place of a queue's number in a doorbell */
 	IONIC_NUMBER_MASK = (1 << 24) - 1,
-	IONIC_NO_QP = IONIC_NUMBER_MASK, /* queue pair of a removed completion */
+	IONIC_NO_QP = IONIC_NUMBER_MASK, /* number in removed completions */
 };
 
-/* Resource types for the allocator of a parent domain, beside the number of the driver. */
+/* Resource types for the allocator of a parent domain. The upper half of a type is the number of
+ * the driver. */
 enum ionic_resource {
 	IONIC_RESOURCE_CQ = 1,
 	IONIC_RESOURCE_SQ,
 	IONIC_RESOURCE_RQ,
 };
 
-/* Bits of a doorbell beside the index and the number. */
+/* Bits of a doorbell in addition to the index and the number. */
 #define IONIC_ARM_ANY	    (1u << 16)
 #define IONIC_ARM_SOLICITED (1u << 17)
 
@@ -68,11 +69,11 @@ struct ionic_context {
 	pthread_mutex_t qp_lock;
 	struct idtable qps;
 	char *sq_doorbell, *rq_doorbell, *cq_doorbell;
-	uint8_t sq_type, rq_type; /* in express doorbells */
-	uint32_t page_shift;	  /* of the kernel */
-	uint8_t version;	  /* of the format of requests */
+	uint8_t sq_type, rq_type; /* queue types in express doorbells */
+	uint32_t page_shift;	  /* binary logarithm of the kernel's page size */
+	uint8_t version;	  /* version of the format of requests */
 	uint8_t max_stride;	  /* binary logarithm of the bytes of the largest request */
-	uint8_t max_spec;	  /* entries whose lengths can stand together; 0: none */
+	uint8_t max_spec;	  /* most entries of a list with the lengths in front; 0: none */
 	uint8_t pipelines;	  /* count */
 	uint8_t express_sizes, express_queues; /* IONIC_EXPDB_ bits */
 };
@@ -86,8 +87,8 @@ struct ionic_pd {
 /* The memory of a ring. */
 struct ionic_ring {
 	struct kit_buf buf;
-	uint32_t mask;	/* of a position; as many requests fit */
-	uint32_t shift; /* of the bytes of a place */
+	uint32_t mask;	/* mask of a position, and number of requests that fit */
+	uint32_t shift; /* binary logarithm of the bytes of a place */
 };
 
 struct ionic_qp;
@@ -96,35 +97,36 @@ LIST_HEAD(ionic_qps, ionic_qp);
 
 /* The completion ring of a pipeline. */
 struct ionic_cq_ring {
-	char *next; /* entry that the device writes next; NULL: there is no ring */
+	char *next; /* entry that the next poll reads; NULL: there is no ring */
 	char *base, *end;
-	uint32_t color;	      /* bit of entries that the device has written in this lap */
-	bool applied;	      /* the next entry was applied, and its completions do not end yet */
+	uint32_t color;	      /* color bit of entries that the device has written in this lap */
+	bool applied;	      /* the next entry was applied, but completions of it are left */
 	int32_t until_report; /* entries that may be polled before the next doorbell */
 	uint32_t number;
-	uint32_t armed_any, armed_solicited; /* counts */
+	uint32_t armed_any, armed_solicited; /* numbers of armings */
 	struct ionic_ring memory;
 };
 
 struct ionic_cq {
-	struct kit_cq kit; /* with the current completion of an extended queue */
+	struct kit_cq kit; /* includes the current completion of an extended queue */
 	struct spinlock lock;
 	struct ionic_cq_ring rings[IONIC_PIPELINES];
 	uint8_t pipelines; /* bits */
 	bool stamps;	   /* completions have a time */
-	uint32_t turn;	   /* pipeline that the next poll begins with */
-	int32_t report;	   /* ionic_cq_ring.until_report behind a doorbell */
+	uint32_t turn;	   /* pipeline with which the next poll begins */
+	int32_t report;	   /* initial ionic_cq_ring.until_report after a doorbell */
 	/* Queue pair of the last completion, and its number; IONIC_NO_QP: none. */
 	struct ionic_qp *last;
 	uint32_t last_number;
-	atomic_bool flushes; /* a queue pair may have requests that the process completes */
+	atomic_bool flushes; /* a queue pair may have requests that a poll must flush */
 	struct ionic_qps senders, receivers;
-	uint64_t time;		       /* of the last completion */
-	struct ionic_clock_info clock; /* of the current completion of an extended queue */
+	uint64_t time;		       /* time of the last completion, in cycles */
+	struct ionic_clock_info clock; /* clock for the current completion of an extended queue */
 };
 
-/* A posted send, with the data of its completion. It begins as an ibv_wc does, so that a success is
- * copied. Members that are the same for each send are set at creation. */
+/* A posted send, with the data of its completion. The first members are those of an ibv_wc, so that
+ * a poll copies them. Members that are the same for each send are set when the queue pair is
+ * created. */
 struct ionic_sent {
 	uint64_t wr_id;
 	uint32_t status; /* IBV_WC_SUCCESS, until the device reports a failure */
@@ -134,10 +136,10 @@ struct ionic_sent {
 	uint32_t imm_data;
 	uint32_t qp_num;
 	uint32_t extent;  /* bytes of its place in the ring that were written */
-	uint32_t message; /* its number, or that of the last message in front of it */
+	uint32_t message; /* number of this message; for a local request: of the message before */
 	bool signaled;
-	bool local; /* no message: it has a completion of its own */
-	bool done;  /* the completion of a local request has come */
+	bool local; /* local request: it has a completion entry of its own */
+	bool done;  /* local request: the device has completed it */
 	uint64_t time;
 };
 
@@ -145,12 +147,12 @@ struct send_op;
 
 /* A batch of ibv_wr_*(). */
 struct ionic_batch {
-	uint32_t start, messages; /* of the queue at the start */
+	uint32_t start, messages; /* state of the queue at the start of the batch */
 	int error;
-	const struct send_op *op; /* of the current request; NULL: there is none */
+	const struct send_op *op; /* operation of the current request; NULL: there is none */
 	uint64_t wr_id;
-	uint64_t head, data;	   /* word behind the position, and the part of the data in it */
-	uint64_t operand, compare; /* of an atomic */
+	uint64_t head, data;	   /* word at AT_HEAD; @data: the part that describes the data */
+	uint64_t operand, compare; /* operands of an atomic */
 	uint32_t key, length, extent;
 	bool incomplete; /* the current request lacks its address or the memory of its result */
 };
@@ -160,15 +162,15 @@ struct ionic_wq {
 	struct ionic_ring memory;
 	struct kit_page copy;
 	uint8_t cmb;  /* IONIC_CMB_ bits that the kernel granted */
-	uint8_t spec; /* entries whose lengths can stand together; up to 2: none */
+	uint8_t spec; /* most entries of a list with the lengths in front; up to 2: none */
 };
 
 struct ionic_sq {
 	struct spinlock lock;
 	char *ring;
 	struct ionic_sent *sent; /* by position */
-	uint32_t head;		 /* of the poster, free-running */
-	_Atomic uint32_t posted; /* the same, for the poller */
+	uint32_t head;		 /* next request, free-running; only for posts */
+	_Atomic uint32_t posted; /* copy of @head for polls */
 	_Atomic uint32_t tail;	 /* oldest request without a completion, free-running */
 	uint32_t mask, shift;
 	uint32_t max_inline;
@@ -177,10 +179,10 @@ struct ionic_sq {
 	uint8_t version, spec;
 	uint64_t signaled; /* header bit of each request */
 	char *doorbell;
-	uint64_t number;    /* in a doorbell */
-	uint32_t messages;  /* posted, free-running: of the poster */
-	uint32_t completed; /* the same, by the device: of the poller */
-	atomic_bool over;   /* a poll completes what is left in the queue */
+	uint64_t number;    /* number of the queue, shifted for a doorbell */
+	uint32_t messages;  /* posted messages, free-running; only for posts */
+	uint32_t completed; /* completed messages, free-running; only for polls */
+	atomic_bool over;   /* polls flush the remaining requests */
 	atomic_uint said;   /* enum kit_fault bits that were already logged */
 	struct ionic_wq wq;
 	struct ionic_batch batch;
@@ -222,7 +224,7 @@ struct ionic_qp {
 
 struct ionic_ah {
 	struct ibv_ah ah;
-	uint32_t number; /* of the device */
+	uint32_t number; /* number of the address in the device */
 };
 
 static inline struct ionic_context *to_ioctx(struct ibv_context *ctx)
@@ -245,7 +247,7 @@ static inline struct ionic_qp *to_ioqp(struct ibv_qp *qp)
 	return (struct ionic_qp *)qp;
 }
 
-/* Store a doorbell. @number: of the queue, in its place; @low: index and bits */
+/* Write a doorbell. @number: number of the queue, shifted; @low: index and bits */
 FLAT void ionic_ring(char *doorbell, uint64_t number, uint32_t low)
 {
 	barrier_to_device();
@@ -266,9 +268,10 @@ void ionic_ring_free(struct ionic_ring *ring);
 struct ionic_qdesc ionic_ring_describe(const struct ionic_ring *ring);
 
 /* clock.c */
-/* Map the page of the clock, if the device has one. */
+/* Map the clock page, if the device has one. */
 void ionic_clock_map(struct ionic_context *ctx, uint64_t key);
-/* Read the page consistently. Return: 0, or -EBUSY if the kernel writes all the time. */
+/* Read the clock page consistently. Return: 0, or -EBUSY if the kernel changed the page during each
+ * try. */
 int ionic_clock_read(const struct ionic_context *ctx, struct ionic_clock_info *ret_info);
 uint64_t ionic_clock_ns(const struct ionic_clock_info *info, uint64_t time);
 
@@ -276,14 +279,14 @@ uint64_t ionic_clock_ns(const struct ionic_clock_info *info, uint64_t time);
 int ionic_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int ionic_destroy_cq(struct verbs_cq *vcq);
 int ionic_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
-/* Report how far a ring was polled. */
+/* Report to the device how far a ring was polled. */
 void ionic_cq_report(struct ionic_cq *cq, struct ionic_cq_ring *ring);
 /* Add a queue pair that the kernel has created to the lists of its completion queues. */
 void ionic_cqs_attach(struct ionic_qp *qp);
-/* Remove its completions. @gone: remove the queue pair from the lists and the table as well;
+/* Remove the completions of a queue pair. @gone: remove it from the lists and the table as well;
  * otherwise empty its rings. */
 void ionic_cqs_clean(struct ionic_qp *qp, bool gone);
-/* Let polls complete the posted requests. */
+/* Let polls flush the posted requests. */
 void ionic_flush(struct ionic_qp *qp, bool sends, bool receives);
 
 /* poll.c, cq_ex.c */
@@ -300,9 +303,10 @@ int ionic_destroy_qp(struct verbs_qp *vqp);
 
 /* size.c: the sizes of requests */
 
-/* Return the entries of a request of @entries that can have their lengths together; 0: none. */
+/* Return the largest number of entries of a list with the lengths in front, for requests of
+ * @entries. 0: none */
 uint32_t ionic_spec(const struct ionic_context *ctx, uint32_t entries);
-/* Return the bytes of a request. @express: it has its own doorbell */
+/* Return the bytes of a request. @express: with an express doorbell */
 uint32_t ionic_send_size(uint32_t entries, uint32_t spec, uint32_t inline_bytes, bool express);
 uint32_t ionic_recv_size(uint32_t entries, uint32_t spec, bool express);
 /* Return the entries and the inline data of a request of 1 << @shift bytes. */

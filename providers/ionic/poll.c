@@ -4,10 +4,11 @@
  * connection, and of the same queue pair as the completion before. plain_poll() calls no function
  * for them.
  *
- * One entry completes all messages up to a number. It is applied to the queue once, and stays the
- * next one until all its completions are polled. Sends complete in order: a message that the device
- * has completed waits for local requests in front of it, which have entries of their own. After a
- * failure the device completes nothing more of a queue, and polls report what is left in it:
+ * One entry completes all messages up to a number. A poll applies the entry to the queue once. The
+ * ring does not advance past the entry until all its completions are polled. Sends complete in
+ * order. Local requests (bindings, invalidations and datagrams) have entries of their own: a
+ * completed message waits for the local requests before it. After a failure the device completes no
+ * further request of a queue. Polls then complete the remaining requests with IBV_WC_WR_FLUSH_ERR:
  * flush().
  */
 #include "providers/ionic/wqe.h"
@@ -69,7 +70,8 @@ FLAT struct ionic_sent *sent_oldest(const struct ionic_sq *sq)
 {
 	uint32_t tail = atomic_load_explicit(&sq->tail, memory_order_relaxed);
 
-	/* acquire: pairs with the release of a post, whose request another thread reads here */
+	/* acquire: pairs with the release of a post in another thread, whose request is read here
+	 */
 	if (unlikely(atomic_load_explicit(&sq->posted, memory_order_acquire) == tail))
 		return NULL;
 	return &sq->sent[tail & sq->mask];
@@ -127,7 +129,7 @@ static int flush_sends(struct ionic_qp *qp, struct ibv_wc *wc, int left)
 	return count;
 }
 
-/* Receives are posted in the order of their positions. */
+/* Flush the posted receives in the order of their positions, which is the order of posting. */
 static int flush_receives(struct ionic_qp *qp, struct ibv_wc *wc, int left)
 {
 	struct ionic_rq *rq = &qp->rq;
@@ -148,7 +150,8 @@ static int flush_receives(struct ionic_qp *qp, struct ibv_wc *wc, int left)
 	return count;
 }
 
-/* Return whether @over is set, and the device has written no entry that must be polled first. */
+/* Return whether @over is set and the ring has no entry that must be polled first. Set *@ret_any if
+ * @over is set. */
 static bool is_over(const struct ionic_cq *cq, const struct ionic_qp *qp, const atomic_bool *over,
 		    bool *ret_any)
 {
@@ -177,7 +180,7 @@ SEPARATE static int flush(struct ionic_cq *cq, struct ibv_wc *wc, int left)
 	LIST_FOREACH(qp, &cq->receivers, receiver)
 		if (is_over(cq, qp, &qp->rq.over, &again))
 			count += flush_receives(qp, wc + count, left - count);
-	/* Requests that are posted from now on are flushed as well. */
+	/* Keep the flag, because later posts must be flushed as well. */
 	if (again)
 		atomic_store_explicit(&cq->flushes, true, memory_order_relaxed);
 	return count;
@@ -225,8 +228,8 @@ static struct ionic_sent *sent_at(const struct ionic_sq *sq, uint32_t index)
 			 sq->mask];
 }
 
-/* Complete the messages up to the one that the entry names. A failure is that of the last. An entry
- * may belong to messages that were flushed before. */
+/* Complete the messages up to the number in the entry. The last of them has failed if @cause is not
+ * 0. Ignore an entry of messages that were already flushed. */
 static void messages_apply(struct ionic_sq *sq, const char *cqe, uint32_t cause, uint64_t time)
 {
 	uint32_t left = sends_left(sq), before = sq->completed;
@@ -250,8 +253,8 @@ static void messages_apply(struct ionic_sq *sq, const char *cqe, uint32_t cause,
 	}
 }
 
-/* Complete a request that has an entry of its own. The number of a flushed request only says that
- * the queue has ended. */
+/* Complete a local request. An entry with STATUS_FLUSHED completes no request: it reports that the
+ * queue is in the error state. */
 static void local_apply(struct ionic_qp *qp, const char *cqe, uint32_t cause, uint64_t time)
 {
 	struct ionic_sq *sq = &qp->sq;
@@ -302,7 +305,7 @@ static int sends_poll(struct ionic_cq *cq, struct ionic_cq_ring *ring, struct io
 
 /* ---- receives */
 
-/* Fill in the members that only some receives have. */
+/* Fill in the members that depend on the kind of the message. */
 static void received_fill(const struct ionic_qp *qp, const char *cqe, struct ibv_wc *wc)
 {
 	uint32_t source = word_32(cqe + CQE_SOURCE);
@@ -396,8 +399,8 @@ enum {
 	WORD_PLAIN = WORD_ERROR | WORD_TYPE_MASK << WORD_TYPE_SHIFT,
 };
 
-/* Complete the oldest send, if the entry completes this message and no other. Return: whether it
- * does, and the program wants its completion. */
+/* Complete the oldest send if it is signaled, and if the entry completes only this message. Return:
+ * whether it was completed. */
 FLAT bool plain_send(struct ionic_sq *sq, const char *cqe, struct ibv_wc *wc)
 {
 	uint32_t message = sq->completed + 1;
@@ -413,7 +416,8 @@ FLAT bool plain_send(struct ionic_sq *sq, const char *cqe, struct ibv_wc *wc)
 	return true;
 }
 
-/* Complete a receive of a message without immediate data. Return: whether one is posted. */
+/* Complete a receive if the message is a plain send on a connection. Return: whether it was
+ * completed. */
 FLAT bool plain_receive(struct ionic_qp *qp, const char *cqe, struct ibv_wc *wc)
 {
 	uint32_t source = word_32(cqe + CQE_SOURCE);
@@ -426,7 +430,7 @@ FLAT bool plain_receive(struct ionic_qp *qp, const char *cqe, struct ibv_wc *wc)
 	return true;
 }
 
-/* Poll the next entry, whose last word is @word, if it is plain. Return: whether it is. */
+/* Poll the next entry if it is plain. @word: its last word. Return: whether it was polled. */
 FLAT bool plain_poll(struct ionic_cq *cq, struct ionic_cq_ring *ring, struct ibv_wc *wc,
 		     uint32_t word)
 {
@@ -473,7 +477,7 @@ FLAT struct ibv_wc *ring_poll(struct ionic_cq *cq, struct ionic_cq_ring *ring, s
 	return wc;
 }
 
-/* Poll both rings, and begin with each of them in turn. */
+/* Poll both rings. Each call begins with the other ring. */
 FLAT struct ibv_wc *rings_poll(struct ionic_cq *cq, struct ibv_wc *wc, const struct ibv_wc *end)
 {
 	uint32_t turn = cq->turn;
@@ -496,7 +500,7 @@ SEPARATE static int poll_found(struct ionic_cq *cq, int num_entries, struct ibv_
 	return at - wc;
 }
 
-/* The time of a completion is read by the slow way alone. */
+/* Use only entry_poll(): plain_poll() does not store the time of a completion. */
 bool ionic_poll_one(struct ionic_cq *cq, struct ibv_wc *wc)
 {
 	for (unsigned int i = 0; i < IONIC_PIPELINES; i++) {

@@ -6,7 +6,7 @@
 
 enum {
 	WR_MAX = 65535,
-	QUEUE_SHIFT = 48, /* of the type of a queue in an express doorbell */
+	QUEUE_SHIFT = 48, /* place of the queue type in an express doorbell */
 };
 #define EXPRESS_MARK (0x0bull << 19)
 
@@ -58,7 +58,7 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 
 /* ---- rings */
 
-/* Return whether requests of this size can have a doorbell of their own. */
+/* Return whether requests of this size can have an express doorbell. */
 static bool express_fits(const struct ionic_context *ctx, uint32_t size)
 {
 	static const struct {
@@ -138,7 +138,7 @@ static void rings_free(struct ionic_qp *qp)
 
 /* ---- memory of the device */
 
-/* Write the doorbells of requests that have their own. */
+/* Write the express doorbells into all places of the ring. */
 static void express_write(const struct ionic_wq *wq, uint64_t type, uint64_t number)
 {
 	char *end = (char *)wq->memory.buf.base + ((size_t)1 << wq->memory.shift);
@@ -148,7 +148,8 @@ static void express_write(const struct ionic_wq *wq, uint64_t type, uint64_t num
 			type << QUEUE_SHIFT | number | EXPRESS_MARK | ((i + 1) & wq->memory.mask));
 }
 
-/* Map the memory that the kernel granted, which may be none. @type: of the queue in doorbells */
+/* Map the memory of the device, if the kernel granted any. @type: queue type in express doorbells
+ */
 static int copy_map(struct ionic_qp *qp, struct ionic_wq *wq, uint8_t granted, uint64_t key,
 		    uint64_t type)
 {
@@ -172,7 +173,8 @@ static int copy_map(struct ionic_qp *qp, struct ionic_wq *wq, uint8_t granted, u
 
 /* ---- creation */
 
-/* Use what the kernel answered. The pipeline is one of both completion queues. */
+/* Check and store the kernel's answer. Both completion queues must have a ring in the pipeline of
+ * the queue pair. */
 static int answer_take(struct ionic_qp *qp, const struct ionic_qp_resp *resp)
 {
 	const struct ionic_context *ctx = to_ioctx(qp->vqp.qp.context);
@@ -240,7 +242,7 @@ static void queues_open(struct ionic_qp *qp, const struct ibv_qp_init_attr_ex *a
 		sq->sent[i].qp_num = qp->vqp.qp.qp_num;
 }
 
-/* Return what fits into the rings. */
+/* Return the capabilities of the rings, which may exceed the requested ones. */
 static struct ibv_qp_cap granted(const struct ionic_qp *qp)
 {
 	const struct ionic_wq *sq = &qp->sq.wq, *rq = &qp->rq.wq;
@@ -278,7 +280,7 @@ int ionic_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 
 	if (r < 0)
 		return r;
-	/* The kernel refuses queues of requests without entries. */
+	/* The kernel refuses a queue whose requests have no entries. */
 	cap->max_send_sge = max_of(cap->max_send_sge, 1u);
 	cap->max_recv_sge = max_of(cap->max_recv_sge, 1u);
 	qp->send_cq = to_iocq(in->attr->send_cq);
@@ -301,7 +303,8 @@ int ionic_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 
 /* ---- states */
 
-/* Follow a transition. In the error state the adapter completes no further requests. */
+/* Adapt the queue pair to its new state. In the error state polls must flush the requests, because
+ * the adapter completes no further ones. */
 static void state_take(struct ionic_qp *qp, enum ibv_qp_state state)
 {
 	if (state == IBV_QPS_RESET)

@@ -18,7 +18,8 @@ recv_refuse(struct ionic_qp *qp, const struct ibv_recv_wr *wr, enum kit_fault fa
 	return kit_recv_refuse(&qp->vqp.qp, &qp->rq.said, fault, value, limit);
 }
 
-/* Return whether the place behind the head is free as well, because a place always stays free. */
+/* Return whether a receive fits. The place behind the head must be free as well, because one place
+ * of a ring always stays free. */
 FLAT bool has_room(const struct ionic_rq *rq)
 {
 	uint32_t behind = (rq->head + 1) & rq->mask;
@@ -40,7 +41,7 @@ FLAT enum kit_fault recv_check(const struct ionic_rq *rq, const struct ibv_recv_
 	return unlikely(!has_room(rq)) ? KIT_FAULT_FULL : KIT_FAULT_NONE;
 }
 
-/* The total length is where a send has its immediate data. */
+/* Write a receive. The total length is in the bits that hold the immediate data of a send. */
 FLAT void recv_write(struct ionic_rq *rq, const struct ibv_recv_wr *wr, uint32_t length)
 {
 	struct ionic_received *received = &rq->received[rq->head];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Writing a send into the ring: shared by ibv_post_send() and the ibv_wr_ functions. The caller
- * holds the lock of the queue. */
+/* Write a send into the ring: functions that ibv_post_send() and ibv_wr_*() share. The caller holds
+ * the lock of the queue. */
 #ifndef IONIC_REQUEST_H
 #define IONIC_REQUEST_H
 
@@ -12,16 +12,16 @@ enum send_kind {
 	KIND_WRITE,
 	KIND_READ,
 	KIND_ATOMIC,
-	KIND_INVALIDATE, /* of a key of this process */
+	KIND_INVALIDATE, /* invalidates a local key */
 	KIND_BIND,
 };
 
 struct send_op {
 	uint8_t kind;
-	uint8_t op[2];	/* of the device, by version */
-	uint8_t opcode; /* of its completion */
+	uint8_t op[2];	/* opcode of the device, by version of the format */
+	uint8_t opcode; /* enum ibv_wc_opcode of the completion */
 	uint8_t immediate;
-	uint8_t no_flags; /* IBV_SEND_ flags that it cannot have */
+	uint8_t no_flags; /* IBV_SEND_ flags that the operation does not support */
 };
 
 enum {
@@ -54,7 +54,7 @@ static const struct send_op send_ops[16] = {
 	[IBV_WR_BIND_MW] = { KIND_BIND, { 10, 0x08 }, IBV_WC_BIND_MW, 0, NO_EVENT | NO_INLINE },
 };
 
-/* Return the flags of a head for these IBV_SEND_ flags. */
+/* Return the bits of the head word for these IBV_SEND_ flags. */
 FLAT uint64_t flags_of(unsigned int flags)
 {
 	return (uint64_t)(flags & IBV_SEND_FENCE) << 32 |
@@ -62,7 +62,8 @@ FLAT uint64_t flags_of(unsigned int flags)
 	       (uint64_t)(flags & IBV_SEND_SIGNALED) << 34;
 }
 
-/* Return the head of the next request, without the part of its data. @low: immediate data or key */
+/* Return the head word (AT_HEAD) of the next request, without the bits that describe its data.
+ * @low: immediate data or key */
 FLAT uint64_t head_of(const struct ionic_sq *sq, const struct send_op *op, unsigned int flags,
 		      uint32_t low)
 {
@@ -89,13 +90,14 @@ FLAT uint32_t room_of(const struct ionic_sq *sq)
 	return sq->mask - (sq->head - atomic_load_explicit(&sq->tail, memory_order_acquire));
 }
 
-/* Return whether a request is no message. */
+/* Return whether a request has a completion entry of its own. Datagrams, bindings and invalidations
+ * have one. */
 FLAT bool is_local(const struct ionic_sq *sq, const struct send_op *op)
 {
 	return sq->datagrams || op->kind >= KIND_INVALIDATE;
 }
 
-/* Note the data of the next request's completion, and pass to the place behind it. */
+/* Store the data for the completion of the next request, and advance the head. */
 FLAT void sent_note(struct ionic_sq *sq, uint64_t wr_id, uint32_t length, const struct send_op *op,
 		    uint64_t head)
 {
@@ -123,7 +125,7 @@ uint32_t ionic_atomic_write(const struct ionic_sq *sq, char *wqe, const struct i
 			    uint32_t rkey, uint64_t operand, uint64_t compare);
 /* Write the binding of a window. Return the bytes of the request. */
 uint32_t ionic_bind_write(char *wqe, const struct ibv_mw *mw, const struct ibv_mw_bind_info *info);
-/* @type: of the window that this call binds */
+/* Check a binding. @type: the only type of windows that this call binds */
 enum kit_fault ionic_bind_check(const struct ionic_sq *sq, const struct ibv_mw *mw,
 				const struct ibv_mw_bind_info *info, enum ibv_mw_type type);
 

@@ -9,13 +9,13 @@ enum {
 	RESOURCE_SHIFT = 32,
 };
 
-/* Return the binary logarithm of the next power of 2, or of @value itself. */
+/* Return the binary logarithm of @value, rounded up. */
 static uint32_t log2_up(uint32_t value)
 {
 	return value <= 1 ? 0 : 32 - __builtin_clz(value - 1);
 }
 
-/* A place always stays free. A ring fills whole pages. */
+/* Allocate one place more than @entries, because one place always stays free. Fill whole pages. */
 int ionic_ring_make(const struct ionic_context *ctx, struct ionic_ring *ring, uint32_t entries,
 		    uint32_t stride, struct verbs_pd *parent, enum ionic_resource type)
 {

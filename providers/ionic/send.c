@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_post_send(): most requests are plain: a send or a write of one entry on a connection. Their
+ * ibv_post_send(). Most requests are plain: a send or a write of one entry on a connection. Their
  * loop makes no function call. post_rest() posts the rest of a list from the first other request
- * on. A refused request leaves the ring as it is.
+ * on. A refused request does not change the ring.
  */
 #include "providers/ionic/request.h"
 #include "providers/kit/bytes.h"
@@ -21,7 +21,7 @@ enum kit_fault ionic_bind_check(const struct ionic_sq *sq, const struct ibv_mw *
 	return KIT_FAULT_NONE;
 }
 
-/* The rights have the bits of verbs. */
+/* Write the binding of a window. The device uses the bits of enum ibv_access_flags. */
 uint32_t ionic_bind_write(char *wqe, const struct ibv_mw *mw, const struct ibv_mw_bind_info *info)
 {
 	uint32_t rights =
@@ -131,7 +131,7 @@ static void target_write(const struct ionic_sq *sq, char *wqe, const struct ibv_
 	word_write(wqe + AT_TARGET, (uint64_t)key << 32 | length);
 }
 
-/* Return the immediate data or the key in a head. */
+/* Return the immediate data or the key for the head word. */
 static uint32_t low_of(const struct ibv_send_wr *wr, const struct send_op *op)
 {
 	if (op->immediate)
@@ -205,7 +205,7 @@ FLAT int post_end(struct ionic_sq *sq, uint32_t before)
 }
 
 /* Post requests of any kind. The caller holds the lock, and this function releases it. @before: the
- * head that was announced. @window: type of the windows that this call binds */
+ * head that was last announced. @window: the only type of windows that this call binds */
 SEPARATE static int post_rest(struct ionic_qp *qp, struct ibv_send_wr *wr,
 			      struct ibv_send_wr **bad_wr, uint32_t before, enum ibv_mw_type window)
 {
@@ -236,7 +236,7 @@ SEPARATE static int post_contended(struct ionic_qp *qp, struct ibv_send_wr *wr,
 	return post_rest(qp, wr, bad_wr, qp->sq.head, IBV_MW_TYPE_2);
 }
 
-/* Bind a window of type 1. A window without bytes keeps its key. */
+/* Bind a window of type 1. A binding of length 0 does not change the key. */
 int ionic_bind_mw(struct ibv_qp *ibqp, struct ibv_mw *mw, struct ibv_mw_bind *bind)
 {
 	const struct ibv_mw_bind_info *info = &bind->bind_info;

@@ -2,7 +2,7 @@
 /* The sizes of requests. */
 #include "providers/ionic/wqe.h"
 
-/* Up to this number of entries their lengths never stand together. */
+/* A list of up to this number of entries never has the lengths in front. */
 enum {
 	SPEC_FEW = 2,
 };

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * The format of requests and completions. A request begins with its position in the ring, which is
- * little-endian. All other words of requests are big-endian. A completion is big-endian except for
- * the words with an index and the time.
+ * little-endian. All other words of requests are big-endian. Words of a completion are big-endian,
+ * except for the words with an index and the time. The second word of a request is its head.
+ * Lengths of a list may be repeated in front of the list.
  */
 #ifndef IONIC_WQE_H
 #define IONIC_WQE_H
@@ -11,24 +12,24 @@
 
 enum {
 	AT_HEAD = 8,	/* operation, number of entries, flags, and immediate data or a key */
-	AT_BODY = 16,	/* remote address, or number and queue pair of an address */
+	AT_BODY = 16,	/* remote address, or number of an address handle and queue pair */
 	AT_TARGET = 24, /* key and length */
 	AT_LIST = 32,
-	AT_BEHIND_LENGTHS = 64, /* entries behind the lengths that stand together */
+	AT_BEHIND_LENGTHS = 64, /* list with the lengths in front */
 	AT_ATOMIC_SGE = 48,	/* version 1 */
-	AT_ATOMIC_LKEY = 40,	/* version 2: behind the last half of the number to compare */
+	AT_ATOMIC_LKEY = 40,	/* version 2: follows the lower half of the compared number */
 	AT_ATOMIC_ADDRESS = 48,
 	AT_BIND_KEY = 32,
 	WQE_MIN = 64,
 	SGE_BYTES = 16,
 	LENGTHS_BYTES = 32,
-	LENGTHS_32 = 8, /* lengths of 32 bits; twice as many have 16 bits */
+	LENGTHS_32 = 8, /* up to 8 lengths have 32 bits; more have 16 bits */
 	EXPRESS_BYTES = 8,
-	SPEC_NONE = 2, /* up to as many entries have no lengths together */
+	SPEC_NONE = 2, /* lists of up to 2 entries have no lengths in front */
 };
 #define LENGTH_MAX (1u << 31)
 
-/* Places and bits of the head. */
+/* Shifts and bits of the head word. */
 enum {
 	HEAD_OP_SHIFT = 56,
 	HEAD_COUNT_SHIFT = 48,
@@ -49,7 +50,7 @@ enum {
 	BIND_ATOMIC = 1 << 3,
 	BIND_ZERO_BASED = 1 << 5,
 	BIND_WINDOW = 1 << 14,
-	BIND_TYPE_2 = 1 << 15, /* a key that can be invalidated */
+	BIND_TYPE_2 = 1 << 15, /* type 2: the key can be invalidated */
 	BIND_FLAGS_SHIFT = 16,
 };
 
@@ -57,19 +58,19 @@ enum {
 enum {
 	CQE_BYTES = 32,
 	CQE_SHIFT = 5,
-	CQE_INDEX = 0,	     /* of a receive, with the time */
+	CQE_INDEX = 0,	     /* index of a receive, with the time */
 	CQE_MESSAGES = 4,    /* number of completed messages */
 	CQE_SOURCE = 8,	     /* queue pair and kind of a received message */
-	CQE_SENT_INDEX = 16, /* of a local request, with the time */
+	CQE_SENT_INDEX = 16, /* index of a local request, with the time */
 	CQE_VLAN = 18,
 	CQE_IMM = 20,
-	CQE_LENGTH = 24, /* or the cause of a failure */
+	CQE_LENGTH = 24, /* length, or the cause of a failure */
 	CQE_WORD = 28,
 	CQE_SOURCE_MASK = 0xffffff,
 	CQE_KIND_SHIFT = 24,
 	CQE_KIND_MASK = 0x1f,
 	CQE_TIME_SHIFT = 16,
-	CQE_PRIORITY_SHIFT = 13, /* of a VLAN tag */
+	CQE_PRIORITY_SHIFT = 13, /* place of the priority in a VLAN tag */
 };
 
 /* The last word of a completion. */
@@ -110,7 +111,7 @@ FLAT void sge_write(char *at, uint64_t address, uint32_t length, uint32_t lkey)
 	word_write(at + 8, (uint64_t)length << 32 | lkey);
 }
 
-/* Clear what an earlier request left behind the first @extent bytes. */
+/* Clear the bytes of an earlier request that follow the first @extent bytes. */
 FLAT void place_clear(char *wqe, uint32_t *old_extent, uint32_t extent)
 {
 	if (unlikely(*old_extent > extent))
@@ -120,7 +121,7 @@ FLAT void place_clear(char *wqe, uint32_t *old_extent, uint32_t extent)
 
 /*
  * Write a list with the lengths in front. More than 8 lengths have 16 bits each. The caller has
- * checked that they fit. Return: the flag of this form.
+ * checked that they fit. Return: the bit of this form for the head word.
  */
 FLAT uint64_t spec_write(char *wqe, const struct ibv_sge *sge, uint32_t count)
 {
@@ -146,7 +147,8 @@ FLAT uint32_t list_extent(uint32_t count, uint32_t spec)
 	return (together ? AT_BEHIND_LENGTHS : AT_LIST) + count * SGE_BYTES;
 }
 
-/* Write a list in either form. Return: the flag of the form. */
+/* Write a list, with the lengths in front if possible. Return: the bit of the form for the head
+ * word. */
 FLAT uint64_t list_write(char *wqe, const struct ibv_sge *sge, uint32_t count, uint32_t spec)
 {
 	char *at = wqe + AT_LIST;
@@ -158,7 +160,8 @@ FLAT uint64_t list_write(char *wqe, const struct ibv_sge *sge, uint32_t count, u
 	return 0;
 }
 
-/* Whether the bytes of a list fit into a request, and each length into its form. */
+/* Return whether the total length is allowed, and whether each length fits into its 16 or 32 bits.
+ */
 FLAT bool lengths_fit(const struct ibv_sge *sge, uint32_t count, uint32_t spec,
 		      uint32_t *ret_length)
 {
@@ -182,7 +185,7 @@ FLAT void position_write(char *wqe, uint32_t position)
 	*(volatile uint64_t *)(void *)wqe = htole64((uint64_t)position);
 }
 
-/* Return whether the device has written the next entry, and its last word. */
+/* Return whether the device has written the next entry. *@ret_word: its last word */
 FLAT bool cqe_look(const struct ionic_cq_ring *ring, uint32_t *ret_word)
 {
 	*ret_word = word_32(ring->next + CQE_WORD);

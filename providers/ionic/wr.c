@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_wr_*(): the builders write a batch of requests after the head of the ring, except for their
- * positions. The first error ends the batch: builders then do nothing, ibv_wr_complete() returns
+ * ibv_wr_*(): the builders write a batch of requests behind the head of the ring, except for their
+ * positions. The first error ends the batch: later builders do nothing, ibv_wr_complete() returns
  * the error, and no request is posted.
  */
 #include "providers/ionic/request.h"
@@ -24,7 +24,8 @@ static inline struct ionic_qp *ex_to_ioqp(struct ibv_qp_ex *qp_ex)
 	return (struct ionic_qp *)qp_ex;
 }
 
-/* Errors are those of ibv_post_send(). After ENOMEM programs repeat the post. */
+/* Fail the batch with the errors of ibv_post_send(). In particular a full queue is ENOMEM, after
+ * which programs repeat the post. */
 __attribute__((noinline, cold)) static void wr_refuse(struct ionic_qp *qp, enum kit_fault fault,
 						      uint64_t value, uint32_t limit)
 {
@@ -195,7 +196,7 @@ static void wr_bind_mw(struct ibv_qp_ex *qp_ex, struct ibv_mw *mw, uint32_t rkey
 
 /* ---- setters */
 
-/* Return the batch, whose current request takes data. NULL: there is none. */
+/* Return the batch if its current request takes data. NULL: there is no such request. */
 static struct ionic_batch *wr_open(struct ionic_qp *qp)
 {
 	struct ionic_batch *batch = &qp->sq.batch;

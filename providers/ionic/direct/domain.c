@@ -7,7 +7,7 @@
 
 #define IONIC_EXPORT __attribute__((visibility("default")))
 
-/* Return the context as that of ionic. NULL: it belongs to another device. */
+/* Return the ionic context. NULL: the context belongs to another provider. */
 static const struct ionic_context *context_of(struct ibv_context *ctx)
 {
 	return verbs_device_is(ctx->device, "ionic") ? to_ioctx(ctx) : NULL;
