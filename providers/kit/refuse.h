@@ -65,7 +65,7 @@ struct kit_sq_limits {
 	bool closed;  /* the state of the QP allows no requests */
 	bool atomics; /* the device supports atomics */
 	uint32_t max_post, max_sge, max_inline;
-	uint32_t max_length;   /* bytes of a request; 0: as many as 32 bits can count */
+	uint32_t max_length;   /* bytes of a request; 0: the limit is 2^32 - 1 */
 	uint32_t max_bind;     /* bytes of a window */
 	unsigned int no_flags; /* IBV_SEND_ flags that the device does not support */
 };

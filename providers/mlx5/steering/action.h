@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Actions: what happens to packets of a rule, in the order of its list.
+ * Actions. The adapter executes them on the packets that match a rule, in the order of the rule's
+ * list.
  *
  * Only files of this folder include this header. The members of an action do not change after its
- * creation, with the exception of those that a comment names.
+ * creation, except for those that a comment names.
  */
 #ifndef MLX5_STEERING_ACTION_H
 #define MLX5_STEERING_ACTION_H
@@ -38,35 +39,37 @@ enum dr_action_kind {
 };
 
 enum {
-	DR_CHANGE_SIZE = 8, /* bytes of a change of a header */
+	DR_CHANGE_SIZE = 8, /* bytes of a command that changes a header */
 };
 
 /* ---- modify.c, pattern.c: changes of headers */
 
-/* Changes in the format of the adapter. They are in the entry, or in its memory: as a list, or as a
- * pattern with arguments. */
+/* Changes of headers, as commands in the format of the adapter. A single change can be in the
+ * entry. Others are in memory of the adapter, as a list, or as a pattern (commands without data)
+ * with arguments (the data). */
 struct dr_changes {
 	unsigned int count;
 	bool is_inline;
 	uint8_t first[DR_CHANGE_SIZE];
-	struct dr_chunk chunk; /* of a list */
+	struct dr_chunk chunk; /* memory of a list */
 	bool has_chunk;
-	uint32_t index; /* of the list or of the pattern */
+	uint32_t index; /* index of the list or of the pattern */
 	struct dr_pattern *pattern;
 	struct dr_argument *argument;
 	uint32_t argument_id;
 };
 
-/* Translate a program's changes. @ret: room for twice as many; *ret_count: those used. */
+/* Translate @count changes of a program. @ret: has room for 2 * @count commands; *ret_count: number
+ * of commands. */
 int dr_changes_translate(const struct mlx5dv_dr_domain *domain, const __be64 *from, size_t count,
 			 uint8_t ret[][DR_CHANGE_SIZE], unsigned int *ret_count);
 /* Store changes in the memory of the adapter. @may_inline: one change may stay in the entry.
- * @is_header: they write a header, and not what a program gave. */
+ * @is_header: the changes write a header for DR_ACTION_DECAP_L3 instead of changes of a program. */
 int dr_changes_store(struct mlx5dv_dr_domain *domain, const uint8_t (*from)[DR_CHANGE_SIZE],
 		     unsigned int count, bool is_header, struct dr_changes *ret);
 void dr_changes_free(struct mlx5dv_dr_domain *domain, struct dr_changes *changes);
 
-/* Patterns of a domain. NULL is no error: changes are then lists. */
+/* Return the patterns of a domain. NULL is no error: the domain then stores changes as lists. */
 struct dr_patterns *dr_patterns_open(struct mlx5dv_dr_domain *domain);
 void dr_patterns_close(struct dr_patterns *patterns);
 int dr_pattern_use(struct mlx5dv_dr_domain *domain, const uint8_t (*from)[DR_CHANGE_SIZE],
@@ -80,7 +83,7 @@ struct dr_forward {
 	uint64_t icm[DR_HALVES];
 };
 
-/* A destination, in the words of the firmware. */
+/* A destination in the format of a firmware command. */
 struct dr_forward_to {
 	uint8_t type;
 	uint32_t id;
@@ -91,13 +94,13 @@ enum {
 	DR_TO_VPORT = 0,
 	DR_TO_TABLE = 1,
 	DR_TO_TIR = 2,
-	DR_FORWARD_MAX = 64, /* destinations */
+	DR_FORWARD_MAX = 64, /* most destinations, and most counters */
 };
 
 struct dr_forward_list {
-	uint32_t type; /* of the table */
+	uint32_t type; /* type of the table */
 	uint8_t level;
-	bool is_last; /* the packet is at its end */
+	bool is_last; /* a destination ends the path of the packet */
 	bool has_reformat;
 	uint32_t tag;
 	unsigned int count, counters;
@@ -114,7 +117,7 @@ void dr_forward_free(struct dr_forward *forward);
 
 /* ---- actions */
 
-/* A header that the adapter puts before packets. */
+/* A header that the adapter adds in front of packets. */
 struct dr_reformat {
 	struct mlx5dv_devx_obj *object;
 	uint32_t id;
@@ -141,10 +144,10 @@ struct dr_sampler {
 
 struct dr_aso {
 	struct mlx5dv_devx_obj *object;
-	/* mlx5dv_dr_action_modify_aso() changes these. */
+	/* mlx5dv_dr_action_modify_aso() changes the following members. */
 	uint32_t offset;
 	uint32_t flags;
-	uint8_t reg; /* number of the register, as the adapter counts */
+	uint8_t reg; /* number of the register in the adapter's format */
 };
 
 struct mlx5dv_dr_action {
@@ -163,7 +166,7 @@ struct mlx5dv_dr_action {
 		} counter;
 		struct {
 			struct dr_changes changes;
-			bool has_vlan; /* the header that DR_ACTION_DECAP_L3 writes */
+			bool has_vlan; /* the header of DR_ACTION_DECAP_L3 has a VLAN tag */
 			bool may_inline;
 		} modify;
 		struct dr_reformat reformat;
@@ -185,15 +188,17 @@ struct mlx5dv_dr_action {
 	};
 };
 
-/* action.c. Return a new action. NULL with errno. */
+/* action.c. Return a new action, or NULL with errno. */
 struct mlx5dv_dr_action *dr_action_new(enum dr_action_kind kind, struct mlx5dv_dr_domain *domain);
-/* Release what dr_action_new() took. */
+/* Free an action, and release its reference to the domain. */
 void dr_action_free(struct mlx5dv_dr_action *action);
-/* Return @action, or if @r is negative free it, log why and return NULL with errno. */
+/* Return @action if @r is 0. If @r is negative, free the action, log the error and return NULL with
+ * errno. */
 struct mlx5dv_dr_action *dr_action_done(struct mlx5dv_dr_action *action, const char *function,
 					int r);
 
-/* Destroy the content of an action. Return 0 or a negative errno, and then nothing is destroyed. */
+/* Destroy the content of an action. Return 0 or a negative errno. After an error nothing was
+ * destroyed. */
 int dr_reformat_end(struct mlx5dv_dr_action *action);
 int dr_modify_end(struct mlx5dv_dr_action *action);
 int dr_meter_end(struct mlx5dv_dr_action *action);

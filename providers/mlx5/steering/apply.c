@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sum up the actions of a rule above level 0, and let the format encode them. */
+/* Collect the actions of a rule above level 0, and let the format encode them. */
 #include "providers/mlx5/steering/apply.h"
 #include "providers/mlx5/steering/order.h"
 
@@ -18,7 +18,7 @@ static int drop_add(struct dr_result *result)
 	return 0;
 }
 
-/* Packets that come from the wire do not return to it. */
+/* Set a vport as destination. Drop a packet that would return to the wire from which it came. */
 static int vport_add(struct dr_result *result, const struct dr_vport *vport)
 {
 	if (result->half == DR_RECEIVE && vport->number == DR_VPORT_WIRE)
@@ -36,7 +36,8 @@ static int table_add(struct dr_result *result, const struct mlx5dv_dr_table *tab
 	return 0;
 }
 
-/* Go to an object of the firmware, from which packets come to @next. */
+/* Set an object of the firmware as destination. Packets continue from the object to the table
+ * @next. */
 static int object_add(struct dr_result *result, const uint64_t icm[DR_HALVES],
 		      const struct mlx5dv_dr_table *next, uint32_t level)
 {
@@ -54,7 +55,7 @@ static int vlan_push(struct dr_result *result, uint32_t vlan)
 	return 0;
 }
 
-/* Keep an action of which a rule has at most one. */
+/* Store an action. A rule has at most one of this kind. */
 static int single_add(const struct mlx5dv_dr_action **member, const struct mlx5dv_dr_action *action)
 {
 	if (*member)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The actions of a rule in the entries of one half: first they are summed up, then a format encodes
- * them.
+ * The actions of a rule in the entries of one half. apply.c collects them in a struct dr_result. A
+ * format encodes the result in the images of entries.
  *
  * Only files of this folder include this header. The functions take no lock.
  */
@@ -19,12 +19,12 @@ enum {
 	DR_KIND_MODIFY = 6,
 };
 
-/* The sum of all actions of a rule. */
+/* All actions of a rule in one half. */
 struct dr_result {
 	const struct mlx5dv_dr_domain *domain;
 	enum dr_half half;
 	uint64_t to;	   /* address of the destination */
-	uint16_t function; /* that the address belongs to */
+	uint16_t function; /* function that owns the address */
 	bool has_tag, has_counter;
 	uint32_t tag, counter;
 	unsigned int pops, pushes;
@@ -47,7 +47,7 @@ static inline uint8_t *dr_images_last(struct dr_images *images)
 	return images->image[images->count - 1];
 }
 
-/* Add an entry that has only actions. NULL: there are too many. */
+/* Add an entry that has only actions. NULL: the rule has too many entries. */
 static inline uint8_t *dr_images_add(struct dr_images *images, uint16_t lookup, enum dr_half half)
 {
 	uint8_t *image;

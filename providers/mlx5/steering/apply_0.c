@@ -5,8 +5,8 @@
 /* Offsets of words of the control part. */
 enum {
 	KIND = 0x00,
-	ACTION = 0x0c,	/* sent: kind and size; changes: their number */
-	POINTER = 0x10, /* flow tag, number of changes or of a header, VLAN tag */
+	ACTION = 0x0c,	/* sent packets: kind and size; changes of headers: their number */
+	POINTER = 0x10, /* flow tag, index of changes or of a header, VLAN tag */
 	TUNNEL = 0x14,	/* and the low half of the counter */
 	COUNTER_HIGH = 0x18,
 	FLAGS = 0x1c,
@@ -19,7 +19,7 @@ enum {
 	TUNNEL_DECAP_L2 = 2,
 	TUNNEL_DECAP_L3 = 3,
 	TUNNEL_POP = 4,
-	GO_BACK = 1 << 4, /* sent: another action follows. Received: drop what cannot be changed */
+	GO_BACK = 1 << 4, /* sent: another action follows; received: drop unsuitable packets */
 };
 
 struct place {
@@ -138,8 +138,8 @@ static void received_apply(struct place *p, const struct dr_result *result)
 	}
 }
 
-/* Entries of received packets cannot add headers, those of sent packets remove none, and none of
- * them has a context of ASO. */
+/* Check the actions. An entry of received packets cannot add headers. An entry of sent packets
+ * cannot remove VLAN tags. No entry of format 0 can name an ASO context (aso.c). */
 static int check(const struct dr_result *result)
 {
 	if (result->hit || result->meter || result->ct)

@@ -14,8 +14,8 @@ enum {
 	SINGLE = 4, /* bytes of an action */
 	DOUBLE = 8,
 	TRIPLE = 12,
-	FORMAT_SHIFTED = 3,	   /* the first format with other places of anchors */
-	FORMAT_POP_AND_MODIFY = 1, /* the only format with both in one entry */
+	FORMAT_SHIFTED = 3,	   /* first format with other positions of anchors */
+	FORMAT_POP_AND_MODIFY = 1, /* only this format has both in one entry */
 	LOOKUP_ACTIONS = DR_LOOKUP_WIDE | DR_LOOKUP_NONE,
 };
 
@@ -30,7 +30,7 @@ enum action_id {
 	ASO = 0x12,
 };
 
-/* Places in a packet. */
+/* Positions in a packet. */
 enum anchor {
 	ANCHOR_VLAN = 0x02,
 	ANCHOR_IP = 0x07,
@@ -38,8 +38,8 @@ enum anchor {
 };
 
 enum {
-	DECAPSULATE = 1 << 3 | 1 << 2, /* and report the VNI in the completion */
-	VLAN_OFFSET = 6,	       /* units of 2 bytes: behind the MAC addresses */
+	DECAPSULATE = 1 << 3 | 1 << 2, /* the completion also reports the VNI */
+	VLAN_OFFSET = 6,	       /* position behind the MAC addresses, in units of 2 bytes */
 	ATTRIBUTE_ENCAP = 1,
 	ASO_HIT_LINES = 512, /* contexts of an object */
 	ASO_METER_LINES = 2,
@@ -56,7 +56,7 @@ struct place {
 	unsigned int at; /* offset of the next action */
 	bool shifted;
 	bool may_modify, may_count, may_insert, may_pop;
-	bool full; /* a rule has too many entries */
+	bool full; /* the rule has too many entries */
 };
 
 static unsigned int room(const struct place *p)
@@ -74,7 +74,8 @@ static void entry_add(struct place *p)
 	p->at = WIDE_ACTIONS;
 }
 
-/* Continue in a new entry if this one has too little room, or must not have the action. */
+/* Continue in a new entry if the current entry has too little room. Do so as well if @may is false:
+ * the entry must not have the action. */
 static void place_need(struct place *p, unsigned int bytes, bool may)
 {
 	if (!may || room(p) < bytes)
@@ -98,7 +99,7 @@ static void reparse(struct place *p)
 	dr_word_set(p->image, REPARSE_AT, REPARSE, REPARSE);
 }
 
-/* Encode the removal of headers from the start of the packet on. */
+/* Encode the removal of all headers before @end. */
 static uint32_t remove_to(const struct place *p, enum anchor end, uint32_t flags)
 {
 	return (uint32_t)REMOVE_HEADERS << 24 | (uint32_t)end << (p->shifted ? 10 : 8) | flags;
@@ -115,7 +116,7 @@ static void changes_put(struct place *p, const struct dr_changes *changes)
 		put_double(p, (uint32_t)ACCELERATED_LIST << 24 | changes->index,
 			   changes->count << 24 | changes->argument_id);
 	} else {
-		/* The list takes the room of two words. */
+		/* A list of changes needs two words. */
 		put(p,
 		    (uint32_t)MODIFY_LIST << 24 | changes->count << 16 | (changes->index & 0xffff));
 		p->at += SINGLE;

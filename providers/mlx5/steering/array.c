@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Destinations behind a table of the firmware: many at once, or a root table. */
+/* Destinations that need a table of the firmware: arrays of destinations, and root tables. */
 #include "providers/mlx5/steering/action.h"
 
 enum {
 	LEVEL_RECEIVE = 63,
-	MANAGER_VPORT = 0, /* of the function that manages the switch */
+	MANAGER_VPORT = 0, /* vport of the function that manages the switch */
 };
 
 /* ---- lists of destinations, which arrays and samplers have */
@@ -61,7 +61,7 @@ static int table_add(const struct mlx5dv_dr_domain *domain, struct dr_forward_li
 	return to_add(list, DR_TO_TABLE, action->table->object->object_id);
 }
 
-/* Add a destination, before which packets get a header. */
+/* Add a destination. The adapter adds a header to the packets for it. */
 static int reformat_add(const struct mlx5dv_dr_domain *domain, struct dr_forward_list *list,
 			const struct mlx5dv_dr_action_dest_reformat *from)
 {
@@ -121,7 +121,7 @@ static int array_make(struct mlx5dv_dr_action *action, size_t count,
 	};
 	int r = 0;
 
-	/* A destination with a header is two members. */
+	/* A destination with a header needs two members. */
 	action->array.members = calloc(2 * count, sizeof(*action->array.members));
 	if (!action->array.members)
 		return -ENOMEM;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Objects of the firmware that keep state of packets: whether one came, meters, and connections. An
- * object has many contexts, and a rule names one of them.
+ * ASO objects of the firmware. They keep state between packets: whether a packet came, meters, and
+ * connections. An object has one or many contexts, and a rule names one of them.
  */
 #include "providers/mlx5/steering/action.h"
 
-/* What objects of a type have. */
+/* Properties of the types of objects. */
 static const struct type {
 	uint16_t object;
 	enum dr_action_kind kind;
-	uint16_t contexts; /* of an object */
-	uint32_t flags;	   /* that it can have */
+	uint16_t contexts; /* contexts of an object */
+	uint32_t flags;	   /* valid flags */
 } types[] = {
 	{ MLX5_FW_OBJ_ASO_HIT, DR_ACTION_ASO_HIT, 512, MLX5DV_DR_ACTION_FLAGS_ASO_FIRST_HIT_SET },
 	{ MLX5_FW_OBJ_ASO_METER, DR_ACTION_ASO_METER, 2,
@@ -31,7 +31,7 @@ static const struct type *type_of(const struct mlx5dv_devx_obj *object)
 	return NULL;
 }
 
-/* The action says one thing: flags are alternatives. */
+/* Return whether the flags are valid. The flags of meters and of connections are alternatives. */
 static bool is_one_flag(const struct type *type, uint32_t flags)
 {
 	if (flags & ~type->flags)

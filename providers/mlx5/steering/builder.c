@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Builders: each takes some fields out of the match parameters, and places them in the key of a
- * lookup type. A mask is served if no field is left.
+ * Builders. Each builder takes some fields out of the mask, and places them in the key of a lookup
+ * type. The adapter can serve the mask if no field is left at the end.
  */
 #include "providers/mlx5/steering/steering.h"
 
@@ -9,8 +9,8 @@ struct choice {
 	const struct dr_caps *caps;
 	const struct dr_layouts *layouts;
 	enum dr_half half;
-	bool has_source;      /* keys can have the function that sent the packet */
-	struct dr_match mask; /* what is left of it */
+	bool has_source;      /* keys can contain the function that sent the packet */
+	struct dr_match mask; /* fields without a builder so far */
 	struct dr_builder *builders;
 	unsigned int count;
 };
@@ -31,7 +31,7 @@ static void layout_use(struct choice *choice, const struct dr_layout *layout)
 	dr_builder_finish(b);
 }
 
-/* Use the layout if a field of it is left. */
+/* Use the layout if the remaining mask has a field of it. */
 static bool layout_try(struct choice *choice, const struct dr_layout *layout)
 {
 	if (!dr_match_has_any(&choice->mask, layout))
@@ -95,7 +95,7 @@ static struct dr_builder *parser_builder(struct choice *choice, uint8_t id)
 	return builder_new(choice, choice->layouts->parsers[id > 3]);
 }
 
-/* Take a word of the mask for the parser @id. */
+/* Move a word of the mask into the key. The parser @id fills this word of the key. */
 static void parser_take(struct choice *choice, struct dr_builder *b, unsigned int word, uint8_t id)
 {
 	const struct dr_move moves[] = { { word, parser_word(id), 0, DR_ALL }, { 0 } };
@@ -224,7 +224,8 @@ static void mpls_add(struct choice *choice)
 		parser_try(choice, DR_MPLS_UDP, DR_PARSER_MPLS_UDP, p->mpls_udp);
 }
 
-/* Add fields of ICMP by their parsers: one has type and code, the other one the data. */
+/* Add fields of ICMP by two parsers. The first parser has type and code, the second has the data.
+ */
 static void icmp_parsers_add(struct choice *choice, bool six)
 {
 	const uint8_t *ids = choice->caps->parsers.icmp[six];

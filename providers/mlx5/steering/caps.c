@@ -156,7 +156,7 @@ static void fields_read(struct mlx5_context *ctx, struct dr_caps *caps)
 	caps->has_priority_tag = general(ctx, GENERAL_PRIORITY_TAG) >> 7 & 1;
 }
 
-/* Read where packets go that no rule takes, and that a rule drops. */
+/* Read the addresses for packets that match no rule, and for packets that a rule drops. */
 static int ends_read(struct ibv_context *ibctx, enum mlx5dv_dr_domain_type type,
 		     struct dr_caps *caps)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Definers: objects of the firmware that select fields of a wide key. A matcher with one of them
- * has one level. The mask is in the object, and entries have only the tag.
+ * Definers: objects of the firmware that select fields for the key of wide entries. A matcher with
+ * one definer has one level. The definer contains the mask, and entries contain only the tag.
  */
 #include "providers/mlx5/steering/steering.h"
 
@@ -9,7 +9,7 @@ enum {
 	OBJECT_SIZE = 0x90,
 	FORMAT_AT = 0x20,
 	MASK_AT = 0x70,
-	NUMBER_MAX = 0xff, /* that an entry can name */
+	NUMBER_MAX = 0xff, /* largest number that an entry can contain */
 	FORMATS = 64,
 };
 
@@ -53,8 +53,8 @@ enum {
 static const struct definer {
 	uint8_t format;
 	struct dr_layout layout;
-	const struct dr_move *of_ipv4; /* only if the outer header is IPv4; NULL: none */
-	uint8_t source;		       /* word that has the source; 0: none */
+	const struct dr_move *of_ipv4; /* moves that need an outer IPv4 header; NULL: none */
+	uint8_t source;		       /* word of the key with the source; 0: none */
 } definers[] = {
 	{ 0,
 	  { .codes = { VERSION(4, 20), VLAN(4, 16) },
@@ -111,7 +111,7 @@ static const struct definer {
 	  MOVES(IPV4(0, 0)) },
 };
 
-/* Two definers together serve addresses of IPv6. */
+/* The source and destination addresses of IPv6 need two definers. */
 static const struct definer source_ipv6 = {
 	.format = 26,
 	.layout = { .codes = { { DR_CODE_VERSION_OF_VALUE, 4, 20, DR_L3_L4, DR_VERSION },
@@ -152,7 +152,7 @@ static void source_take(struct dr_builder *b, const struct definer *definer, str
 	dr_key_or(b->mask, definer->source, DR_LOW);
 }
 
-/* Take the fields of a definer out of the mask. */
+/* Add the fields of a definer to a builder, and remove them from the mask. */
 static void definer_take(struct dr_builder *b, const struct definer *definer, struct dr_match *mask)
 {
 	bool is_ipv4 = version_of(mask) == 4;
@@ -201,7 +201,7 @@ void dr_definers_free(struct dr_side *side)
 
 /* ---- the choice */
 
-/* Try definers that take the mask one after the other. */
+/* Try a list of definers, which together must serve the whole mask. */
 static int try(struct dr_side *side, const struct dr_match *mask, const struct definer *const *list,
 	       unsigned int count, struct dr_builder *builders)
 {

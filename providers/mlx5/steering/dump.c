@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Print the objects of a domain as records: a line has the number of its type, and fields behind
- * commas. Tools of rdma-core read this format.
+ * Print the objects of a domain as records. A record is a line with the number of its type and with
+ * further fields, separated by commas. Tools of rdma-core read this format.
  */
 #include <inttypes.h>
 #include <unistd.h>
@@ -16,18 +16,18 @@ enum record {
 	RECORD_CAPS = 3004,
 	RECORD_RING = 3005,
 	RECORD_TABLE = 3100,
-	RECORD_TABLE_SIDE = 3101, /* of received packets; of sent ones: 3102 */
+	RECORD_TABLE_SIDE = 3101, /* received packets; 3102: sent packets */
 	RECORD_MATCHER = 3200,
-	RECORD_MATCHER_SIDE = 3202, /* 3203 */
+	RECORD_MATCHER_SIDE = 3202, /* received packets; 3203: sent packets */
 	RECORD_BUILDER = 3204,
 	RECORD_MASK = 3205,
 	RECORD_RULE = 3300,
-	RECORD_ENTRY_0 = 3301, /* of format 0: 3302 */
-	RECORD_ENTRY_1 = 3303, /* 3304 */
+	RECORD_ENTRY_0 = 3301, /* format 0, received packets; 3302: sent packets */
+	RECORD_ENTRY_1 = 3303, /* other formats, received packets; 3304: sent packets */
 };
 
 enum {
-	ENTRY_SHIFT = 6, /* of addresses */
+	ENTRY_SHIFT = 6, /* addresses are printed in units of entries */
 	PARTS = 7,
 	PID_SHIFT = 8,
 };
@@ -110,7 +110,7 @@ static void domain_print(const struct dump *d)
 
 /* ---- actions of a rule */
 
-/* What the record of an action has behind its ids. */
+/* The fields that follow the ids in the record of an action. */
 static const struct {
 	uint16_t record;
 	bool has_value;
@@ -141,7 +141,7 @@ static void changes_print(const struct dump *d, const struct dr_changes *changes
 			changes->argument_id);
 }
 
-/* Print the fields of actions that are more than a number. Return false for the others. */
+/* Print the fields of an action that has more than one number. Return false for other actions. */
 static bool object_print(const struct dump *d, const struct mlx5dv_dr_action *action)
 {
 	switch (action->kind) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What entries of all formats have. An address has 40 bits. A hit address has the number of entries
- * there, a power of 2, in its lowest bits, which are 0 otherwise.
+ * Functions for entries of all formats. An address has 40 bits. The lowest bits of an address are
+ * 0. In a hit address, these bits encode the number of entries of the next hash table, a power of
+ * 2.
  */
 #include "providers/mlx5/steering/steering.h"
 

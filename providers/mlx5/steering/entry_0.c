@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Entries of format 0. Their kind says which actions they have. The adapter reads the tag before
- * the mask.
+ * Entries of format 0. The kind of an entry determines its possible actions. The adapter reads the
+ * tag before the mask.
  */
 #include "providers/mlx5/steering/apply.h"
 
@@ -16,7 +16,7 @@ enum {
 };
 
 enum {
-	NEVER = 0xdc, /* a tag whose mask is 0, which no key equals */
+	NEVER = 0xdc, /* byte of a tag that no key equals, because the mask is 0 */
 };
 
 static const uint32_t function_mask = 0xffff0000;

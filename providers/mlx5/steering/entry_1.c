@@ -16,7 +16,7 @@ enum {
 };
 
 enum {
-	NEVER = 0xdc, /* a tag whose mask is 0, which no key equals */
+	NEVER = 0xdc, /* byte of a tag that no key equals, because the mask is 0 */
 };
 
 static const uint32_t function_mask = 0xffff0000, hash_mask = 0xffff8000;
@@ -76,7 +76,7 @@ static void always_miss(uint8_t *image, uint64_t address)
 	*dr_image_tag(image) = NEVER;
 }
 
-/* An entry before a table of wide entries is wide, too. */
+/* Let every packet hit. An entry in front of a table of wide entries must be wide, too. */
 static void always_hit(uint8_t *image, const struct dr_target *to)
 {
 	bool wide = dr_lookup_is_wide(to->lookup);

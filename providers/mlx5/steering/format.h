@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Formats of entries. An image is an entry as this library keeps it: its control part, then its
- * tag. Format 0 is that of ConnectX-5 and has entries of three kinds. Formats 1 to 3 have wide
- * entries, too, whose tag has 32 bytes and no mask.
+ * Formats of entries. An image is this library's copy of an entry: the control part, then the tag.
+ * Format 0 is that of ConnectX-5 and has entries of three kinds. Formats 1 to 3 have wide entries,
+ * too, whose tag has 32 bytes and no mask.
  *
  * Only files of this folder include this header. The functions take no lock.
  */
@@ -31,10 +31,10 @@ enum dr_half {
 	DR_HALVES,
 };
 
-/* Entries name it, as the address of an entry. */
+/* The target of a hit or of a miss. */
 struct dr_target {
 	uint64_t address;
-	uint32_t entries; /* of the hash table there; 1: a destination, too */
+	uint32_t entries; /* size of the hash table; 1 also means a destination */
 	uint16_t lookup, byte_mask;
 };
 
@@ -45,14 +45,14 @@ struct dr_format {
 	void (*init)(uint8_t *image, uint16_t lookup, uint16_t function, enum dr_half half);
 	void (*set_hit)(uint8_t *image, uint64_t address, uint32_t entries);
 	void (*set_hit_function)(uint8_t *image, uint16_t function);
-	/* Set the next lookup, which the hit address belongs to. */
+	/* Set the lookup type and the bytes of the hash at the hit address. */
 	void (*set_next)(uint8_t *image, uint16_t lookup, uint16_t byte_mask);
 	void (*set_miss)(uint8_t *image, uint64_t address);
 	uint64_t (*get_miss)(const uint8_t *image);
-	/* Let every packet miss, or hit. */
+	/* Write an entry that every packet misses, or hits. */
 	void (*always_miss)(uint8_t *image, uint64_t address);
 	void (*always_hit)(uint8_t *image, const struct dr_target *to);
-	/* Write the entry as the adapter reads it. @mask: NULL: 0 */
+	/* Write the entry in the order of the adapter's memory. @mask: NULL means a mask of 0 */
 	void (*wire)(const uint8_t *image, const uint8_t *mask, uint8_t wire[DR_ENTRY_SIZE]);
 	/* Encode the actions of a rule in its last image, and in images behind it. Return 0 or a
 	 * negative errno. */
@@ -65,7 +65,8 @@ extern const struct dr_format dr_format_0, dr_format_1;
 
 uint32_t dr_word_get(const uint8_t *image, unsigned int offset);
 void dr_word_set(uint8_t *image, unsigned int offset, uint32_t mask, uint32_t value);
-/* Encode a hit address: words of its high bits (byte 3) and low bits (from bit 5 on). */
+/* Encode a hit address. @high: word for the high bits, in byte 3. @low: word for the low bits, from
+ * bit 5 on */
 void dr_hit_set(uint8_t *image, unsigned int high, unsigned int low, uint64_t address,
 		uint32_t entries);
 void dr_miss_set(uint8_t *image, unsigned int high, unsigned int low, uint64_t address);
@@ -76,7 +77,8 @@ static inline bool dr_lookup_is_wide(uint16_t lookup)
 	return lookup & DR_LOOKUP_WIDE;
 }
 
-/* The first byte of an entry of format 0 has the kind of the entry in its high half. */
+/* Return whether an image is wide. In format 0 the high half of the first byte is the kind of the
+ * entry. */
 static inline bool dr_image_is_wide(const uint8_t *image)
 {
 	return image[0] == DR_LOOKUP_WIDE >> 8;

@@ -56,7 +56,8 @@ uint64_t dr_entry_address(const struct dr_entry *entry)
 	return dr_chunk_address(&entry->home->chunk, index_of(entry));
 }
 
-/* Return the mask of the builder that made the tag. Entries with only actions compare nothing. */
+/* Return the mask of the builder that made the tag. NULL: the entry has only actions and compares
+ * nothing. */
 static const uint8_t *mask_of(const struct dr_side *side, const struct dr_entry *entry)
 {
 	return entry->level < side->levels ? side->builders[entry->level].mask : NULL;
@@ -66,7 +67,8 @@ int dr_entry_write(struct dr_side *side, const struct dr_entry *entry, bool whol
 {
 	uint8_t wire[DR_ENTRY_SIZE];
 
-	/* The anchor before a matcher has no level, and its mask is not written. */
+	/* The anchor before a matcher has no level. Therefore do not read a mask if only the
+	 * control part is written. */
 	side->domain->format->wire(entry->image, whole ? mask_of(side, entry) : NULL, wire);
 	return dr_chunk_write(&entry->home->chunk, index_of(entry), wire,
 			      whole ? sizeof(wire) : DR_CONTROL_SIZE);
@@ -91,7 +93,7 @@ int dr_slot_clear(struct dr_side *side, const struct dr_entry *slot)
 	return dr_chunk_write(&slot->home->chunk, index_of(slot), wire, sizeof(wire));
 }
 
-/* A table of one entry needs no buffer on the heap. */
+/* Write a table of one entry, which needs no buffer on the heap. */
 static int small_write(struct dr_side *side, struct dr_hash *hash)
 {
 	const struct dr_entry *entry = &hash->entries[0];

@@ -7,7 +7,7 @@
 
 enum {
 	ORDER_MOST = 20,     /* entries of the largest chunk, log2 */
-	ORDER_PATTERNS = 12, /* the same of patterns */
+	ORDER_PATTERNS = 12, /* entries of the largest chunk of patterns, log2 */
 	LOG_CHUNKS = 3,	     /* chunks of the largest size in all memory, log2 */
 	LOG_ENTRY = 6,
 	LOG_CHANGE = 3, /* bytes of a change of a header, log2 */
@@ -116,7 +116,8 @@ static uint64_t start_of(const struct ibv_dm *dm)
 	return ((const struct mlx5_dm *)dm)->remote_va;
 }
 
-/* Allocate memory with its alignment, if necessary out of twice the size. */
+/* Allocate aligned memory. If the kernel's memory is not aligned, allocate twice the size and use
+ * the aligned part. */
 static int memory_make(struct dr_area *area, uint64_t length, uint64_t align)
 {
 	struct mlx5dv_dr_domain *domain = area->pool->domain;
@@ -230,7 +231,7 @@ unsigned int dr_pool_areas(const struct dr_pool *pool)
 	return count;
 }
 
-/* Release areas that the program does not need. */
+/* Free areas without used chunks, if the domain reclaims memory. */
 static void areas_trim(struct dr_pool *pool)
 {
 	struct dr_area *area = LIST_FIRST(&pool->areas);

@@ -48,7 +48,8 @@ bool dr_match_is_empty(const struct dr_match *match, unsigned int from, unsigned
 
 /* ---- builders */
 
-/* The kind of the L4 header stands for the protocol if the mask says that it is TCP or UDP. */
+/* Return whether the kind of the L4 header can replace the protocol. The mask must select TCP or
+ * UDP. */
 static bool is_l4_known(const struct dr_match *mask, bool has_ports)
 {
 	uint32_t protocol = mask->words[DR_L3_L4] >> 24;
@@ -127,7 +128,7 @@ void dr_layout_add(struct dr_builder *builder, const struct dr_layout *layout,
 
 void dr_builder_finish(struct dr_builder *builder)
 {
-	/* Bytes that are compared in part are no part of the hash. */
+	/* The hash uses only bytes whose bits are all compared. */
 	builder->byte_mask = 0;
 	for (unsigned int i = 0; !dr_lookup_is_wide(builder->lookup) && i < DR_KEY_SIZE; i++)
 		builder->byte_mask |= (builder->mask[i] == 0xff) << (DR_KEY_SIZE - 1 - i);
@@ -184,7 +185,7 @@ int dr_match_read(const struct mlx5dv_flow_match_parameters *from, uint8_t crite
 	return 0;
 }
 
-/* Read a part of a value. Return its bits that the mask has not. */
+/* Read a part of a value. Return the bits that the mask does not have. */
 static uint32_t part_read(const char *from, unsigned int words, const uint32_t *mask, uint32_t *ret)
 {
 	uint32_t extra = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Layouts: where fields of the match parameters are in the key of a lookup type. The same table
- * serves masks and values.
+ * Layouts. A layout maps fields of the match parameters to places in the key of a lookup type.
+ * Masks and values use the same layout.
  *
  * Only files of this folder include this header. The functions take no lock.
  */
@@ -14,23 +14,23 @@
 enum {
 	DR_MATCH_WORDS = 112,
 	DR_PART_WORDS = 16,
-	/* Words of the outer headers. Those of the inner ones are DR_INNER higher. */
+	/* Words of the outer headers. Add DR_INNER for the inner headers. */
 	DR_SMAC = 0,
 	DR_SMAC_TYPE = 1, /* low half of the address, then the Ethernet type */
 	DR_DMAC = 2,
 	DR_DMAC_VLAN = 3, /* low half of the address, then priority, CFI and id of the VLAN */
 	DR_L3_L4 = 4,	  /* protocol, DSCP, ECN, kinds of tags, fragment, version, flags of TCP */
 	DR_TCP_PORTS = 5,
-	DR_TTL = 6, /* and the length of the header, and what the adapter has checked */
+	DR_TTL = 6, /* also the length of the header, and the results of the adapter's checks */
 	DR_UDP_PORTS = 7,
-	DR_SRC_IP = 8, /* four words; IPv4 has the last one */
+	DR_SRC_IP = 8, /* four words; an IPv4 address is in the last one */
 	DR_DST_IP = 12,
 	DR_MISC = 16, /* flags of GRE, number of the send queue */
 	DR_SOURCE_PORT = DR_MISC + 1,
 	DR_SECOND_VLAN = DR_MISC + 2,
-	DR_SECOND_KIND = DR_MISC + 3, /* and the protocol of GRE */
+	DR_SECOND_KIND = DR_MISC + 3, /* also the protocol of GRE */
 	DR_GRE_KEY = DR_MISC + 4,
-	DR_VXLAN = DR_MISC + 5,	 /* and the opcode of a BTH */
+	DR_VXLAN = DR_MISC + 5,	 /* also the opcode of a BTH */
 	DR_GENEVE = DR_MISC + 6, /* VNI, whether the option exists, OAM */
 	DR_OUTER_LABEL = DR_MISC + 7,
 	DR_INNER_LABEL = DR_MISC + 8,
@@ -93,21 +93,20 @@ enum {
 	DR_BUILDER_CODES = 6,
 };
 
-/* Bits of a word go to a word of the key, @shift bits to the left; negative: to the right. */
+/* Move @bits of a word to a word of the key. @shift: bits to the left; negative: to the right */
 struct dr_move {
 	uint8_t word, key;
 	int8_t shift;
 	uint32_t bits;
 };
 
-/* A code of two bits in the key, or of four bits. */
+/* A field of the packet that the key contains as a code of two or four bits. */
 struct dr_code {
 	enum dr_code_kind {
 		DR_CODE_NONE,
 		DR_CODE_VERSION,	  /* 1: IPv4, 2: IPv6 */
 		DR_CODE_VLAN,		  /* 1: service tag, 2: customer tag */
-		DR_CODE_VERSION_OF_VALUE, /* as DR_CODE_VERSION, and the mask is made like a value
-					   */
+		DR_CODE_VERSION_OF_VALUE, /* DR_CODE_VERSION whose mask is encoded like a value */
 		DR_CODE_VERSION_NUMBER,	  /* 4 or 6 */
 		DR_CODE_L4,		  /* 1: TCP, 2: UDP */
 	} kind;
@@ -117,11 +116,12 @@ struct dr_code {
 
 struct dr_layout {
 	uint16_t lookup[DR_HALVES];
-	const struct dr_move *moves; /* the last one has no bits; NULL: none */
+	const struct dr_move *moves; /* a move without bits ends the list; NULL: none */
 	struct dr_code codes[DR_BUILDER_CODES];
 };
 
-/* Layouts of fields that outer and inner headers have: [1] is that of the inner ones. */
+/* Layouts of a format. Element [0] of an array serves the outer headers, and [1] the inner headers.
+ */
 struct dr_layouts {
 	struct dr_layout ethernet_dst[2], ethernet_src[2], ethernet_both[2];
 	struct dr_layout ipv4_misc[2], ipv4_ports[2];
@@ -140,16 +140,16 @@ struct dr_layouts {
 
 extern const struct dr_layouts dr_layouts_0, dr_layouts_1;
 
-/* Words of a mask or a value in the order of the processor. */
+/* Words of a mask or a value, in the byte order of the processor. */
 struct dr_match {
 	uint32_t words[DR_MATCH_WORDS];
 };
 
 struct dr_builder {
 	uint16_t lookup;
-	uint16_t byte_mask; /* bytes of the key that the hash is computed of, the first in bit 15 */
-	bool is_source;	    /* the key has the function of the source port */
-	uint8_t source_word; /* that has it */
+	uint16_t byte_mask;  /* bytes of the key that the hash covers; bit 15 is the first byte */
+	bool is_source;	     /* the key contains the function of the source port */
+	uint8_t source_word; /* word of the key with this function */
 	uint8_t source_key, source_shift;
 	uint8_t move_count, code_count;
 	struct dr_move moves[DR_BUILDER_MOVES]; /* only bits of the mask */
@@ -159,11 +159,11 @@ struct dr_builder {
 
 /* layout.c. Add bits to a big-endian word. */
 void dr_key_or(uint8_t *key, unsigned int word, uint32_t bits);
-/* Take the fields of a layout out of @mask, and add them to the builder. */
+/* Add the fields of the moves to the builder, and remove them from @mask. */
 void dr_moves_add(struct dr_builder *builder, const struct dr_move *moves, struct dr_match *mask);
 void dr_layout_add(struct dr_builder *builder, const struct dr_layout *layout,
 		   struct dr_match *mask);
-/* Compute the bytes of the hash, after the last addition. */
+/* Compute byte_mask. Call this after the last addition. */
 void dr_builder_finish(struct dr_builder *builder);
 /* Return the code of taken bits, or -EINVAL. */
 int dr_code_of(const struct dr_code *code, uint32_t bits);

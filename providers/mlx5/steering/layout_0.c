@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Layouts of format 0. Received and sent packets have lookup types of their own for outer headers.
+/* Layouts of format 0. Outer headers of received and of sent packets have different lookup types.
  */
 #include "providers/mlx5/steering/layout.h"
 

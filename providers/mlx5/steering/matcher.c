@@ -113,7 +113,7 @@ static int builders_choose(struct dr_side *side)
 				     side->builders, &count);
 	if (r < 0)
 		return r;
-	/* The array shrinks, and therefore stays where it is if there is no memory. */
+	/* Shrink the array. If realloc() fails, the larger array stays valid. */
 	side->builders = realloc(side->builders, count * sizeof(*side->builders)) ?: side->builders;
 	side->levels = count;
 	return 0;
@@ -241,10 +241,11 @@ MLX5DV_EXPORT int mlx5dv_dr_matcher_destroy(struct mlx5dv_dr_matcher *matcher)
 /* ---- layouts */
 
 enum {
-	LAYOUT_MARGIN = 6, /* of the size of a table, to that of all memory, log2 */
+	LAYOUT_MARGIN = 6, /* distance from the size of a table to that of all memory, log2 */
 };
 
-/* Return whether each side has one level of wide entries: only their tables have a fixed size. */
+/* Return whether each side has at most one level, of wide entries. Only tables of wide entries have
+ * a fixed size. */
 static bool is_wide(const struct mlx5dv_dr_matcher *matcher)
 {
 	for (int half = 0; half < DR_HALVES; half++) {

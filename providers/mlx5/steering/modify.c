@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Changes of headers: translate what a program gives to the format of the adapter. A program names
- * a field, and the adapter a word of a packet and bits of it.
+ * Changes of headers: translate the changes of a program to the format of the adapter. A program
+ * names a field. The adapter needs the number of a word of the packet, and the bits in this word.
  */
 #include "providers/mlx5/steering/action.h"
 
@@ -17,13 +17,13 @@ enum {
 	PARSER = 0xff, /* the word depends on the number of the parser */
 	PARSER_WORD = 0x89,
 	PARSERS = 8,
-	FORMAT_REGISTERS = 2, /* the first format with other words of registers */
-	SHIFT_BIAS = 0x20,    /* of the shifts of formats 1 to 3 */
+	FORMAT_REGISTERS = 2, /* first format with other words for registers */
+	SHIFT_BIAS = 0x20,    /* added to the shifts of formats 1 to 3 */
 	WORD_BITS = 32,
 	LIST_ORDER_MIN = 3, /* changes of 64 bytes, log2 */
 };
 
-/* Operations, as a program numbers them. */
+/* Operations. The values are those of the programming interface. */
 enum operation {
 	SET = 1,
 	ADD,
@@ -44,7 +44,7 @@ struct place {
 	uint8_t word, first, last; /* bits */
 };
 
-/* Places of a field: in format 0, in format 1, and the word in later formats. */
+/* Places of a field: for format 0, for format 1, and the word for later formats. */
 static const struct field {
 	struct place early, late;
 	uint8_t latest_word, layer;
@@ -108,7 +108,8 @@ static int place_find(const struct mlx5dv_dr_domain *domain, unsigned int number
 	return 0;
 }
 
-/* Sent packets have register A, and received ones register B. */
+/* Check a register: only sent packets have register A, and only received packets have register B.
+ */
 static int register_check(const struct mlx5dv_dr_domain *domain, unsigned int number)
 {
 	if (number == FIELD_REG_A && domain->type != MLX5DV_DR_DOMAIN_TYPE_NIC_TX)
@@ -126,7 +127,7 @@ static bool may_add(unsigned int number)
 
 /* ---- one change */
 
-/* A change as a program gives it: bits of fields. */
+/* A change in the format of a program: bits of fields. */
 struct change {
 	enum operation operation;
 	unsigned int to, to_offset, from, from_offset, length;
@@ -154,7 +155,7 @@ static struct change change_read(__be64 bytes)
 	return c;
 }
 
-/* Find the bits of a part of a field. */
+/* Find the word and the bits of a part of a field. */
 static int part_find(const struct mlx5dv_dr_domain *domain, unsigned int number,
 		     unsigned int offset, unsigned int length, struct place *ret,
 		     uint8_t *ret_layer)
@@ -258,7 +259,7 @@ int dr_changes_translate(const struct mlx5dv_dr_domain *domain, const __be64 *fr
 {
 	unsigned int used = 0;
 	uint8_t layers = 0;
-	int before = -1; /* word that the change in the slot before writes */
+	int before = -1; /* word that the previous command writes */
 
 	for (size_t i = 0; i < count; i++) {
 		struct change c = change_read(from[i]);
@@ -269,8 +270,8 @@ int dr_changes_translate(const struct mlx5dv_dr_domain *domain, const __be64 *fr
 			r = layers_add(&layers, t.layer);
 		if (r < 0)
 			return r;
-		/* The adapter executes two changes at a time: they must not depend on each other.
-		 */
+		/* The adapter executes commands in pairs. Put an empty command between two commands
+		 * of a pair that depend on each other. */
 		if (used % 2 && (t.to == before || t.from == before)) {
 			if (count + used - i >= 2 * count)
 				return -EINVAL;

@@ -14,7 +14,7 @@ enum state {
 	STATES,
 };
 
-/* A letter for each action: capitals end the way of a packet. */
+/* A letter for each action. Capitals are actions that end the path of a packet. */
 static const char letters[DR_ACTION_KINDS] = {
 	[DR_ACTION_DROP] = 'D',	      [DR_ACTION_MISS] = 'X',	  [DR_ACTION_TAG] = 't',
 	[DR_ACTION_QP] = 'Q',	      [DR_ACTION_TIR] = 'Q',	  [DR_ACTION_TABLE] = 'F',

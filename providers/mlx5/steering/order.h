@@ -6,8 +6,8 @@
 
 #include "providers/mlx5/steering/action.h"
 
-/* Check that an action may follow those before it. @state: 0 before the first one. Return 0 or
- * -EOPNOTSUPP. */
+/* Check that an action may follow the earlier actions of its rule. @state: 0 before the first
+ * action. Return 0 or -EOPNOTSUPP. */
 int dr_order_check(const struct mlx5dv_dr_domain *domain, enum dr_half half, unsigned int *state,
 		   enum dr_action_kind kind);
 

@@ -274,7 +274,8 @@ static int entry_restore(struct plan *plan, struct dr_hash *to, struct dr_entry 
 	return 0;
 }
 
-/* Replace a table by one of 2^order entries. NULL: it stays as it is. */
+/* Replace a table by a table of 2^order entries. NULL: an error occurred, and the old table stays
+ * in use. */
 static struct dr_hash *replace(struct plan *plan, struct dr_hash *hash, unsigned int order)
 {
 	struct dr_entry *pointing = hash->pointing;
@@ -434,7 +435,7 @@ void dr_path_remove(struct dr_side *side, struct dr_path *path)
 	path->last = NULL;
 }
 
-/* Append an entry that has only actions: it is a table of its own. */
+/* Append an entry that has only actions. It gets a table of one entry. */
 static int action_place(struct plan *plan, struct dr_entry *before, const uint8_t *image,
 			unsigned int level, struct dr_entry **ret)
 {

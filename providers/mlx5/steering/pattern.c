@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Changes of headers as patterns and arguments: many actions share a pattern, which is in memory of
- * the adapter, and each has an object with its data. The domain's lock protects all of it.
+ * Changes of headers as patterns and arguments. A pattern is a list of commands without their data,
+ * in memory of the adapter. Many actions share a pattern. The argument of an action is a piece of a
+ * firmware object, with the action's data. The domain's lock protects all patterns and arguments.
  */
 #include "providers/mlx5/steering/action.h"
 
@@ -9,7 +10,7 @@ enum {
 	PATTERN_ORDER_MIN = 3, /* changes of 64 bytes, log2 */
 	ARGUMENT_POOLS = 4,    /* of 64, 128, 256 and 512 bytes */
 	ARGUMENT_SIZE = 64,
-	LOG_UNITS = 12, /* of an object of the firmware: at least so many */
+	LOG_UNITS = 12, /* least size of a firmware object, log2 of its units */
 	ARGUMENT_IN = 0x24,
 	CODE_COPY = 5,
 	CODE_SET = 6,
@@ -39,13 +40,13 @@ struct object {
 };
 
 struct dr_argument_pool {
-	unsigned int log_units; /* of a piece */
+	unsigned int log_units; /* units of a piece, log2 */
 	LIST_HEAD(, object) objects;
 	TAILQ_HEAD(, dr_argument) available;
 };
 
 struct dr_patterns {
-	TAILQ_HEAD(, dr_pattern) patterns; /* the last used one is the first */
+	TAILQ_HEAD(, dr_pattern) patterns; /* most recently used first */
 	struct dr_argument_pool pools[ARGUMENT_POOLS];
 };
 
@@ -140,7 +141,7 @@ static void argument_return(struct dr_argument *argument)
 
 /* ---- patterns */
 
-/* The data of these changes is in the argument. */
+/* Return whether the argument has data for this change. */
 static bool has_data(const uint8_t change[DR_CHANGE_SIZE])
 {
 	return change[0] == CODE_SET || change[0] == CODE_ADD || change[0] == CODE_INSERT;

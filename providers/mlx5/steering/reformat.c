@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Actions that remove or add headers of tunnels, and those that change headers. */
+/* Actions that remove or add headers of tunnels, and actions that change headers. */
 #include "providers/mlx5/steering/action.h"
 
 enum {
 	ETHERNET_SIZE = 14,
 	ETHERNET_VLAN_SIZE = 18,
-	ALLOC_HEAD =
-		0x24, /* bytes of the command in front of the header, of which two belong to it */
+	ALLOC_HEAD = 0x24, /* bytes of the command, including the first two of the header */
 	ALLOC_DATA = 0x22,
 	ALLOC_SIZE_MOST = 0x3ff,
 	REFORMAT_L2 = 2,
 	REFORMAT_L3 = 4,
 };
 
-/* Changes that replace the headers before an inner IP header by an Ethernet header. */
+/* Commands that replace the headers before an inner IP header by an Ethernet header. */
 enum {
 	REMOVE_TO_INNER_IP = 0x09001900,
 	REMOVE_TO_INNER_IP_SHIFTED = 0x09006400,
 	REMOVE_DECAPSULATE = 1 << 3 | 1 << 2,
-	SET_BITS = 0x02000000, /* of format 0 */
-	KIND_CUSTOMER = 2,     /* of a VLAN tag */
+	SET_BITS = 0x02000000, /* command of format 0 */
+	KIND_CUSTOMER = 2,     /* kind of a VLAN tag */
 	INSERT_FOUR = 0x0a000000,
 	REMOVE_TWO = 0x08000001,
 	FORMAT_SHIFTED = 3,
-	CHANGES_MOST = 1 << 12, /* of one action */
-	HEADER_CHANGES = 8,	/* most of them, and of the words in the list */
+	CHANGES_MOST = 1 << 12, /* most changes of one action */
+	HEADER_CHANGES = 8,	/* most commands that write a header */
 };
 
 static int flags_check(const struct mlx5dv_dr_domain *domain, const char *function, uint32_t flags)
@@ -38,7 +37,8 @@ static int flags_check(const struct mlx5dv_dr_domain *domain, const char *functi
 	return 0;
 }
 
-/* A domain of received packets removes headers, and a domain of sent packets adds them. */
+/* Return whether the domain has this type of action. A domain of received packets removes headers,
+ * and a domain of sent packets adds headers. */
 static bool has_type(const struct mlx5dv_dr_domain *domain,
 		     enum mlx5dv_flow_action_packet_reformat_type type)
 {
@@ -111,7 +111,8 @@ static void command_put(uint8_t command[DR_CHANGE_SIZE], uint32_t first, const u
 		memcpy(command + sizeof(word), data, sizeof(word));
 }
 
-/* Write the header from its end on, four bytes at a time. It begins with two bytes too many. */
+/* Make commands that insert the header, four bytes at a time, from the end to the start. Two bytes
+ * of padding make its size a multiple of four. The last command removes them. */
 static unsigned int header_translate(const struct mlx5dv_dr_domain *domain, size_t size,
 				     const void *data, uint8_t ret[HEADER_CHANGES][DR_CHANGE_SIZE])
 {
@@ -139,7 +140,8 @@ static uint32_t bytes_get(const uint8_t *bytes, unsigned int count)
 	return value;
 }
 
-/* Set @length bits of a word, from @shift on; 0: 32 bits. */
+/* Make a command that sets @length bits of a word, from bit @shift on. A @length of 0 means 32
+ * bits. */
 static void set_put(uint8_t command[DR_CHANGE_SIZE], uint32_t word, uint32_t shift, uint32_t length,
 		    uint32_t value)
 {
@@ -148,7 +150,8 @@ static void set_put(uint8_t command[DR_CHANGE_SIZE], uint32_t word, uint32_t shi
 	command_put(command, SET_BITS | word << 16 | shift << 8 | length, (const uint8_t *)&data);
 }
 
-/* Change the fields of the header that format 0 leaves in place of the tunnel's headers. */
+/* Make commands that fill in the Ethernet header. Format 0 leaves such a header in place of the
+ * tunnel's headers. */
 static unsigned int header_set_fields(size_t size, const void *data,
 				      uint8_t ret[HEADER_CHANGES][DR_CHANGE_SIZE])
 {
@@ -159,7 +162,7 @@ static unsigned int header_set_fields(size_t size, const void *data,
 	set_put(ret[count++], 0, 16, 0, bytes_get(bytes, 4));
 	set_put(ret[count++], 1, 16, 0, bytes_get(bytes + 6, 4));
 	set_put(ret[count++], 0, 0, 16, bytes_get(bytes + 4, 2));
-	/* The kind of the tag is behind the Ethernet type. */
+	/* The kind of the tag follows the Ethernet type. */
 	set_put(ret[count++], 2, 32, has_vlan ? 18 : 16,
 		(has_vlan ? KIND_CUSTOMER << 16 : 0) | bytes_get(bytes + size - 2, 2));
 	set_put(ret[count++], 1, 0, 16, bytes_get(bytes + 10, 2));
@@ -196,7 +199,8 @@ int dr_modify_end(struct mlx5dv_dr_action *action)
 
 /* ---- actions of the kernel, for root tables */
 
-/* Return the action that owns @kernel. NULL with errno: @kernel is NULL, or there is no memory. */
+/* Return an action that owns @kernel, or NULL with errno if @kernel is NULL or there is no memory.
+ */
 static struct mlx5dv_dr_action *wrap(struct mlx5dv_dr_domain *domain,
 				     struct ibv_flow_action *kernel)
 {
@@ -253,7 +257,7 @@ mlx5dv_dr_action_create_packet_reformat(struct mlx5dv_dr_domain *domain, uint32_
 static int changes_make(struct mlx5dv_dr_action *action, size_t count, const __be64 *from)
 {
 	struct mlx5dv_dr_domain *domain = action->domain;
-	/* A change may need an empty slot before it. */
+	/* A change may need an empty command before it. */
 	_cleanup_free_ uint8_t *changes =
 		count && count <= CHANGES_MOST ? calloc(2 * count, DR_CHANGE_SIZE) : NULL;
 	uint8_t(*slots)[DR_CHANGE_SIZE] = (void *)changes;

@@ -21,7 +21,7 @@ enum {
 	LOG_RQ = 2,
 	INLINE_MAX = DR_ENTRY_SIZE,
 	WQE_MAX = 128,
-	ARGUMENT_AT = 64, /* in a request that writes arguments */
+	ARGUMENT_AT = 64, /* offset of the data in a request that writes arguments */
 	ARGUMENT_SIZE = 64,
 	OPCODE_WRITE_ARGUMENT = 0x2c,
 	PAGE = 4096,

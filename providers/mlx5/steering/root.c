@@ -85,7 +85,7 @@ static struct mlx5dv_flow_action_attr translate(const struct mlx5dv_dr_action *a
 	return attr;
 }
 
-/* Check that root tables have the action, and that it belongs to the domain. */
+/* Check that root tables support the action, and that the action belongs to the domain. */
 static int action_check(const struct mlx5dv_dr_domain *domain,
 			const struct mlx5dv_dr_action *action)
 {

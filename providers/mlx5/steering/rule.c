@@ -35,9 +35,8 @@ static void references_drop(struct mlx5dv_dr_rule *rule)
 
 /* ---- rules of tables above level 0 */
 
-/* Add the function that packets of a vport come from. Packets from the wire have a bit of their
- * own.
- */
+/* Add the source of packets to @tag: the function of a vport. Packets from the wire also have a
+ * separate bit. */
 static int source_tag(const struct dr_side *side, const struct dr_builder *b,
 		      const struct dr_match *value, uint8_t *tag)
 {
@@ -78,8 +77,8 @@ static int images_make(const struct dr_side *side, const struct dr_match *value,
 	return 0;
 }
 
-/* Return whether packets of a value can be in this half of the switch: those of the wire are
- * received, and those of functions are sent. */
+/* Return whether packets with this value can be in this half of the switch. Packets from the wire
+ * are received, and packets of functions are sent. */
 static bool is_possible(const struct dr_side *side, const struct dr_match *value)
 {
 	const struct dr_match *mask = &side->matcher->mask;

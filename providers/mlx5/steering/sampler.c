@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Samplers: a part of the packets is copied to a list of actions, and all of them continue in a
- * table. In the switch of format 0 a sampler of sent packets needs a table behind it, which
- * restores register C0.
+ * Samplers. A sampler copies a part of the packets to a list of actions. All original packets
+ * continue in a table. In the switch of format 0, a sampler of sent packets changes register C0. A
+ * table behind the sampler restores the register.
  */
 #include "providers/mlx5/steering/action.h"
 
@@ -24,7 +24,7 @@ static int tag_add(const struct mlx5dv_dr_domain *domain, struct dr_forward_list
 	return 0;
 }
 
-/* Create the table to which the copies go. */
+/* Create the table that receives the copies. */
 static int copies_make(struct mlx5dv_dr_action *action,
 		       const struct mlx5dv_dr_flow_sampler_attr *attr)
 {

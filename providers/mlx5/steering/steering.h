@@ -3,25 +3,25 @@
  * Steering by software, mlx5dv_dr_*(): a program builds tables of rules for packets.
  *
  * The kernel owns the tables of level 0, the root tables. A rule of a root table is a rule of the
- * kernel: root.c. This library owns the tables of other levels, if the adapter allows it. It
- * writes their entries into memory of the adapter (icm.c), by RDMA writes of an internal queue pair
- * that is connected to itself (ring.c). Formats of entries are in format.h, and actions in
- * action.h.
+ * kernel: root.c. This library owns the tables of other levels, if the adapter allows it. It writes
+ * their entries into memory of the adapter (icm.c), by RDMA writes of an internal queue pair that
+ * is connected to itself (ring.c). Formats of entries are in format.h, and actions in action.h.
  *
  *     domain -> tables -> matchers, in order of priority -> hash tables of entries, one level of
  *     them for each builder of the matcher -> rules, each a path through one entry of each level
  *
- * An entry compares a key, which the adapter makes of the packet's fields by the lookup type of the
- * entry. On a hit the packet goes to the next level, or to the destination of the rule. On a miss
- * it goes to the next entry of the same slot, or to the anchor behind the matcher.
+ * An entry compares the tag with a key. The adapter makes the key from fields of the packet, which
+ * the lookup type of the entry selects. On a hit the packet goes to the next level, or to the
+ * destination of the rule. On a miss the packet goes to the next entry of the same slot, or to the
+ * anchor behind the matcher. An anchor is an entry that every packet hits or misses.
  *
- * A domain of the switch has two halves: packets from the wire are received, and packets of
- * functions are sent. Each half has hash tables, anchors and entries of its own.
+ * A domain of the switch has two halves: packets from the wire are received, and packets of the
+ * adapter's functions are sent. Each half has hash tables, anchors and entries of its own.
  *
  * Only files of this folder include this header. Programs use infiniband/mlx5/dr.h.
  *
- * Threads: all functions may run at the same time on the same domain. A program must not destroy
- * an object while another of its threads uses it.
+ * Threads: all functions may run at the same time on the same domain. A program must not destroy an
+ * object while another of its threads uses it.
  *
  * Locks: mlx5dv_dr_domain.lock protects everything that belongs to tables of levels above 0: the
  * ring, the memory of the adapter, hash tables, entries and lists. No other lock of the provider is
@@ -76,21 +76,22 @@ struct dr_parsers {
 };
 
 struct dr_caps {
-	uint8_t format;	   /* of entries */
-	uint16_t function; /* number of the adapter's function; entries name it */
+	uint8_t format;	   /* format of entries */
+	uint16_t function; /* number of the adapter's function, for entries */
 	bool is_switch_manager;
-	uint8_t levels;	     /* of tables of the kernel */
+	uint8_t levels;	     /* number of levels of the kernel's tables */
 	uint16_t encap_most; /* bytes of a header that the adapter adds */
 	/* Bytes of the adapter's memory for entries and for changes of headers, log2. */
 	uint8_t log_icm, log_changes;
 	uint64_t changes_at,
-		patterns_at; /* addresses where numbers of changes and patterns begin */
+		patterns_at; /* addresses of the change and of the pattern with index 0 */
 	uint64_t drop[DR_HALVES], miss[DR_HALVES]; /* addresses for packets of the domain */
-	uint64_t uplink[DR_HALVES];		   /* of the switch */
-	uint64_t adapter_drop[DR_HALVES];	   /* also in domains of the switch */
-	uint32_t protocols;			   /* bits of enum dr_parser */
+	uint64_t uplink[DR_HALVES];		   /* addresses of the switch's uplink */
+	uint64_t adapter_drop[DR_HALVES]; /* drop addresses of the adapter itself, also for the
+					     switch */
+	uint32_t protocols;		  /* bits of enum dr_parser */
 	struct dr_parsers parsers;
-	uint64_t definers; /* bits of the formats that wide entries can have */
+	uint64_t definers; /* bits of the supported formats of definers */
 	bool has_parser_change, has_option_exists, has_tunnel_header, has_checksum;
 	bool has_priority_tag; /* the switch needs a VLAN tag in each packet */
 	bool has_arguments;
@@ -111,7 +112,7 @@ uint32_t dr_ring_number(const struct dr_ring *ring);
 /* Post a write of @length bytes. Writes of a ring are executed in order. */
 int dr_ring_write(struct dr_ring *ring, uint64_t address, uint32_t rkey, const void *from,
 		  size_t length);
-/* Post a write of an object of arguments, and of those behind it, 64 bytes each. */
+/* Post a write of argument objects of 64 bytes, from @object on. */
 int dr_ring_write_argument(struct dr_ring *ring, uint32_t object, const void *from, size_t length);
 /* Wait until all earlier writes have been executed. */
 int dr_ring_drain(struct dr_ring *ring);
@@ -128,7 +129,7 @@ struct dr_chunk {
 
 enum dr_pool_kind {
 	DR_POOL_ENTRIES,
-	DR_POOL_CHANGES,  /* of headers */
+	DR_POOL_CHANGES,  /* lists of changes of headers */
 	DR_POOL_PATTERNS, /* changes of headers without their data */
 	DR_POOLS,
 };
@@ -136,7 +137,7 @@ enum dr_pool_kind {
 /* Memory of a domain for one purpose. */
 struct dr_pool {
 	struct mlx5dv_dr_domain *domain;
-	uint8_t type;	   /* of the kernel: MLX5DV_DM_TYPE_* */
+	uint8_t type;	   /* MLX5DV_DM_TYPE_* */
 	uint8_t order_max; /* of a chunk */
 	uint16_t size;	   /* bytes of an entry */
 	bool aligned;	   /* areas are aligned to their size */
@@ -157,7 +158,7 @@ int dr_pools_reclaim(struct mlx5dv_dr_domain *domain);
 unsigned int dr_pool_areas(const struct dr_pool *pool);
 /* Return the adapter's address of an entry of the chunk. */
 uint64_t dr_chunk_address(const struct dr_chunk *chunk, uint32_t index);
-/* Write entries of the chunk, from @index on. */
+/* Write @length bytes of the chunk, from entry @index on. */
 int dr_chunk_write(const struct dr_chunk *chunk, uint32_t index, const void *from, size_t length);
 
 /* ---- domain.c */
@@ -175,7 +176,7 @@ struct mlx5dv_dr_domain {
 	struct dr_ring *ring;
 	struct dr_pool pools[DR_POOLS];
 	struct dr_patterns *patterns; /* NULL: changes of headers are lists */
-	struct dr_vports *vports;     /* of the switch, and of the source of packets */
+	struct dr_vports *vports;     /* vports of the switch, and sources of packets */
 	TAILQ_HEAD(, mlx5dv_dr_table) tables;
 	bool reclaims, refuses_duplicates;
 };
@@ -231,10 +232,10 @@ enum {
 
 struct dr_vport {
 	uint16_t number;
-	uint16_t function; /* that packets of it come from */
+	uint16_t function; /* function that sends its packets */
 	uint16_t owner;	   /* function that owns its switch */
 	uint64_t icm[DR_HALVES];
-	uint32_t reg_value, reg_mask; /* of register C0, in packets of it */
+	uint32_t reg_value, reg_mask; /* value of register C0 in its packets */
 	struct dr_vport *next;
 };
 
@@ -242,12 +243,12 @@ struct dr_vport {
 int dr_vport_query(struct ibv_context *ctx, uint16_t number, bool other, uint64_t ret[DR_HALVES]);
 int dr_vports_open(struct mlx5dv_dr_domain *domain);
 void dr_vports_close(struct mlx5dv_dr_domain *domain);
-/* Find a vport, and ask the firmware if it is a new one. */
+/* Find a vport. Query the firmware if the vport is not in the list yet. */
 int dr_vport_find(struct mlx5dv_dr_domain *domain, uint16_t number, const struct dr_vport **ret);
 int dr_vport_of_port(struct mlx5dv_dr_domain *domain, uint32_t port, const struct dr_vport **ret);
 /* Return the vport of the uplink, or NULL. */
 const struct dr_vport *dr_vport_wire(const struct mlx5dv_dr_domain *domain);
-/* Walk the vports of the domain. NULL: the first */
+/* Return the vport after @vport. NULL: return the first one */
 const struct dr_vport *dr_vport_next(const struct mlx5dv_dr_domain *domain,
 				     const struct dr_vport *vport);
 
@@ -263,7 +264,7 @@ int dr_mask_check(const struct dr_match *mask);
 int dr_builders_make(const struct mlx5dv_dr_domain *domain, enum dr_half half,
 		     const struct dr_match *mask, uint8_t criteria,
 		     struct dr_builder builders[DR_BUILDERS_MAX], unsigned int *ret_count);
-/* Choose wide entries for the mask, if the adapter has some for all of its fields. */
+/* Choose definers for the mask, if the adapter has definers for all fields of the mask. */
 int dr_definers_make(struct dr_side *side, const struct dr_match *mask,
 		     struct dr_builder builders[DR_BUILDERS_MAX], unsigned int *ret_count);
 void dr_definers_free(struct dr_side *side);
@@ -271,7 +272,7 @@ void dr_definers_free(struct dr_side *side);
  * are undefined. */
 int dr_value_read(const struct dr_match *mask, uint8_t criteria,
 		  const struct mlx5dv_flow_match_parameters *from, struct dr_match *ret);
-/* Add the fields of a value to @tag. -EINVAL: a value does not exist. */
+/* Add the fields of a value to @tag. -EINVAL: a field has an impossible value. */
 int dr_builder_tag(const struct dr_builder *builder, const struct dr_match *value, uint8_t *tag);
 
 /* ---- hash.c: hash tables of entries */
@@ -279,13 +280,13 @@ int dr_builder_tag(const struct dr_builder *builder, const struct dr_match *valu
 struct dr_hash;
 struct dr_entry {
 	uint8_t image[DR_IMAGE_SIZE];
-	uint8_t level;		   /* of its matcher, from 0 on */
-	uint32_t users;		   /* rules whose path has it; 0: the slot is free */
-	struct dr_hash *home;	   /* has its memory */
-	struct dr_hash *table;	   /* has its slot: home, unless it collided */
-	struct dr_hash *next;	   /* NULL: it is the last of its rule, or an anchor */
+	uint8_t level;	       /* level in its matcher, from 0 on */
+	uint32_t users;	       /* rules whose path contains the entry; 0: the slot is free */
+	struct dr_hash *home;  /* table whose memory holds the entry */
+	struct dr_hash *table; /* table of its slot; another one than @home after a collision */
+	struct dr_hash *next;  /* table that a hit leads to; NULL: last of its rule, or anchor */
 	struct dr_entry *follower; /* the next entry of the slot */
-	struct dr_path *path;	   /* whose last entry it is, or NULL */
+	struct dr_path *path;	   /* path whose last entry this is, or NULL */
 };
 
 struct dr_hash {
@@ -328,8 +329,8 @@ struct mlx5dv_dr_table {
 	struct mlx5dv_dr_domain *domain;
 	uint32_t level;
 	atomic_uint users;
-	struct dr_hash *anchors[DR_HALVES]; /* entries of packets; NULL: a root table */
-	struct mlx5dv_devx_obj *object;	    /* the firmware's; NULL: a root table */
+	struct dr_hash *anchors[DR_HALVES]; /* entry points of packets; NULL: a root table */
+	struct mlx5dv_devx_obj *object;	    /* the table in the firmware; NULL: a root table */
 	TAILQ_HEAD(dr_matchers, mlx5dv_dr_matcher) matchers; /* in order of priority */
 	TAILQ_ENTRY(mlx5dv_dr_table) link;
 };
@@ -341,9 +342,9 @@ struct dr_side {
 	enum dr_half half;
 	unsigned int levels; /* 0: the domain has no such half */
 	struct dr_builder *builders;
-	struct mlx5dv_devx_obj *definers[2]; /* of wide entries */
+	struct mlx5dv_devx_obj *definers[2]; /* definers of wide entries */
 	int16_t definer_formats[2];
-	struct dr_hash *start; /* of the first level */
+	struct dr_hash *start; /* hash table of the first level */
 	struct dr_hash *end;   /* anchor of packets that match no rule */
 };
 
@@ -374,7 +375,8 @@ struct mlx5dv_dr_rule {
 	struct mlx5dv_dr_action *actions[];
 };
 
-/* Entries of a rule before they have addresses: one of each level, and those with only actions. */
+/* Entries of a rule before they have addresses: one entry of each level, and entries with only
+ * actions. */
 struct dr_images {
 	const struct mlx5dv_dr_domain *domain;
 	unsigned int levels, count;
@@ -383,11 +385,11 @@ struct dr_images {
 
 /* Add the path of a rule. */
 int dr_path_add(struct dr_side *side, struct dr_path *path, struct dr_images *images);
-/* Accept a path without entries. */
+/* Remove the path of a rule, which may have no entries. */
 void dr_path_remove(struct dr_side *side, struct dr_path *path);
 /* Return the entry before this one in its path, or NULL. */
 struct dr_entry *dr_entry_above(const struct dr_entry *entry);
-/* Move the first table of a matcher to one of 2^order entries. */
+/* Replace the first table of a matcher by a table of 2^order entries. */
 int dr_path_resize(struct dr_side *side, unsigned int order);
 
 #endif

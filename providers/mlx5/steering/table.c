@@ -9,7 +9,7 @@ enum {
 	LEVEL_SHIFT = 16,
 	TYPE_SHIFT = 24,
 	ROOT_0 = 0x38, /* addresses of the anchors */
-	ROOT_1 = 0x30, /* of the switch: of sent packets */
+	ROOT_1 = 0x30, /* in the switch: address of the anchor of sent packets */
 };
 
 /* Create the table of the firmware, to which rules of root tables can send packets. */
@@ -37,7 +37,7 @@ static void anchors_free(struct mlx5dv_dr_table *table)
 		dr_hash_free(table->anchors[half]);
 }
 
-/* Let packets of the table miss. */
+/* Create the anchors of the table, which every packet misses. */
 static int anchors_make(struct mlx5dv_dr_table *table)
 {
 	struct mlx5dv_dr_domain *domain = table->domain;
@@ -54,7 +54,7 @@ static int anchors_make(struct mlx5dv_dr_table *table)
 	return r;
 }
 
-/* The firmware must see the anchors when it learns their addresses. */
+/* Write the anchors before the firmware gets their addresses. */
 static int software_make(struct mlx5dv_dr_table *table)
 {
 	int r = anchors_make(table);

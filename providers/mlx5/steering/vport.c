@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Functions of the adapter: rules name them as source and as destination of packets. */
+/* Vports: the functions of the adapter as sources and destinations of packets. */
 #include "providers/mlx5/steering/steering.h"
 
 enum {
@@ -14,7 +14,7 @@ enum {
 /* A list of vports. They live as long as the domain, because actions name them. */
 struct dr_vports {
 	struct dr_vport *first, *wire;
-	uint32_t port_count; /* of the device */
+	uint32_t port_count; /* number of the device's ports */
 };
 
 int dr_vport_query(struct ibv_context *ctx, uint16_t number, bool other, uint64_t ret[DR_HALVES])
@@ -32,7 +32,7 @@ int dr_vport_query(struct ibv_context *ctx, uint16_t number, bool other, uint64_
 	return 0;
 }
 
-/* Read the number by which entries name the function of a vport. */
+/* Read the number of a vport's function. Entries contain this number. */
 static int function_query(struct ibv_context *ctx, uint16_t number, uint16_t *ret)
 {
 	uint32_t in[FW_HEAD / 4] = {};
@@ -150,7 +150,7 @@ const struct dr_vport *dr_vport_next(const struct mlx5dv_dr_domain *domain,
 	return vport ? vport->next : domain->vports->first;
 }
 
-/* The kernel need not describe ports. */
+/* Read the ports of the device. Ignore errors, because not every kernel describes ports. */
 static void ports_read(struct mlx5dv_dr_domain *domain)
 {
 	struct ibv_device_attr_ex device = {};
