@@ -12,8 +12,9 @@ void trial_say(const struct trial *trial, struct finding *f)
 
 	const char *at = *said ? strstr(said, trial->verb) : NULL;
 
-	/* The library often logs the same two facts, behind the name of the device, which the
-	 * finding begins with. */
+	/* A message of the library often has both the verb and the error. Print only this message
+	 * then. Leave out the name of the device before the verb, because the finding begins with
+	 * the name. */
 	if (at && strstr(said, error)) {
 		finding_fail(f, "%s", memchr(said, ':', at - said) ? said : at);
 		return;

@@ -145,7 +145,8 @@ void strict_content_received(const struct ibv_context *ctx, struct uroce_keys *k
 
 /* --- receives that are read too early --- */
 
-/* Return whether the memory has the addresses of its region, and no other request writes it. */
+/* Return whether the addresses in the regions are pointers, and no other request writes to the
+ * memory. */
 static bool is_plain(struct uroce_keys *keys, const struct strict_request *request)
 {
 	struct uroce_grant grant;

@@ -47,10 +47,10 @@ struct strict_request {
 	bool signaled;
 	bool writes; /* the device writes the memory */
 	bool summed;
-	bool hidden;		 /* the memory is; see strict_content_hide() */
-	uint64_t sum;		 /* of the memory at the post, if summed */
-	uint8_t *copy;		 /* of the memory at the post; NULL: none */
-	unsigned int posted_at;	 /* strict_written_position() at the post ... */
+	bool hidden;		/* valgrind treats the memory as undefined: strict_content_hide() */
+	uint64_t sum;		/* of the memory at the post, if summed */
+	uint8_t *copy;		/* of the memory at the post; NULL: none */
+	unsigned int posted_at; /* strict_written_position() at the post ... */
 	unsigned int written_at; /* ... and when the completion was polled */
 	int num_sge;
 	struct ibv_sge sge[];
@@ -248,7 +248,7 @@ void strict_content_check(const struct ibv_context *ctx, struct uroce_keys *keys
 
 /* Keep a copy of the memory of a receive. */
 void strict_content_keep(struct uroce_keys *keys, struct strict_request *request);
-/* Let valgrind report who reads the memory of the receive before its request is freed. */
+/* Let valgrind report each read of the receive's memory before the request is freed. */
 void strict_content_hide(struct uroce_keys *keys, struct strict_request *request);
 void strict_content_show(struct strict_request *request);
 /* Check the memory of a receive with the completion @wc. */
