@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Bind and resolve. Only two things are looked up: the device with an address, and the source
- * address by the routing table.
+ * Bind and resolve. local.c finds the device that has an address. The routing table gives the
+ * source address.
  */
 #include <string.h>
 

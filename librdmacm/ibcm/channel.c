@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Channels as the backend opens and closes them. */
+/* Open and close event channels for the backend. */
 #include "librdmacm/ibcm/ibcm.h"
 
 static int user_device(struct cm_device *dev, void *arg)

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The devices in use. A device is opened at its first use, and the thread starts with the first
- * one. */
+/* The devices in use. The first use of a device opens it. The first device starts the thread. */
 #include <string.h>
 
 #include "librdmacm/ibcm/ibcm.h"
 #include "util/cancel.h"
 
 static struct {
-	pthread_mutex_t open_lock; /* protects opening of devices; taken before ibcm_lock() */
+	pthread_mutex_t open_lock; /* held while a device is opened; taken before ibcm_lock() */
 	LIST_HEAD(, ibcm_dev) list;
 	uint16_t prefix;
 	_Atomic(const struct ibcm_loop *) loop; /* each caller sets the same */
@@ -44,8 +43,8 @@ void ibcm_devices_fork_end(void)
 }
 
 /*
- * Open QP1 of the device, and consume @dev, because from then on the device may use it in a call at
- * any time.
+ * Open QP1 of the device. On success @dev belongs to the device, which may pass it to the taker at
+ * any time. On failure free @dev.
  */
 static int dev_listen(struct ibcm_dev *dev)
 {
@@ -136,7 +135,7 @@ int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev)
 	return r;
 }
 
-/* Open a device, or leave it out if that fails. */
+/* Open a device for ibcm_dev_get_all(). Skip the device if that fails. */
 static int dev_get_one(struct cm_device *cm, void *arg)
 {
 	struct ibcm_dev **ret = arg;

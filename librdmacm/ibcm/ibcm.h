@@ -127,7 +127,8 @@ struct ibcm_mc {
 void ibcm_lock(void);
 bool ibcm_lock_try(void);
 void ibcm_unlock(void);
-/* Take and release the lock around fork(). @child: this is the child, and the thread runs. */
+/* Take and release the lock around fork(). @child: this process is the child, and its parent ran
+ * the thread. */
 void ibcm_lock_fork_begin(void);
 void ibcm_lock_fork_end(bool child);
 uint64_t ibcm_now(void);
@@ -157,7 +158,8 @@ int ibcm_wake_watch_errors(int fd, void *what);
 void ibcm_wake_unwatch(int fd);
 /* Wait in the thread. Return: the number of descriptors in @ready, each by its @what. */
 int ibcm_wake_wait(void *ready[IBCM_WAKE_MAX], int timeout_ms);
-/* Set the time in ns when the thread wakes without a signal; 0: it is awake. Under the lock. */
+/* Set the time in ns at which the thread wakes without a signal; 0: the thread is awake. Under the
+ * lock. */
 void ibcm_wake_set(uint64_t at);
 /*
  * Wake the thread to check deadlines. ibcm_wake_by() does nothing if the thread wakes before
@@ -168,16 +170,16 @@ void ibcm_wake_by(uint64_t deadline);
 
 /* --- device.c --- */
 
-/* What loop.c does for the devices. */
+/* Functions of loop.c that device.c calls. */
 struct ibcm_loop {
 	int (*start)(void);	    /* start the thread, if it does not run */
-	bool (*arrived)(void *dev); /* a message arrived in the device's thread */
+	bool (*arrived)(void *dev); /* handle a message in the device's thread */
 	void (*fork_watch)(void);
 };
 
 extern const struct ibcm_loop ibcm_loop;
 
-/* Call before the first device is opened. */
+/* Set the functions of loop.c. Call this before the first device is opened. */
 void ibcm_devices_serve(const struct ibcm_loop *loop);
 /* Open QP1 of the device, and let the thread poll it. Without the lock. */
 int ibcm_dev_get(struct cm_device *cm, struct ibcm_dev **ret_dev);
@@ -275,8 +277,8 @@ const uint8_t *ibcm_answered_find(const union ibv_gid *gid, uint32_t id, uint64_
 /* --- park.c; under the lock --- */
 
 /*
- * Handle a parked request again. Return: whether it need not wait any more. @last: answer the
- * request even without a listener.
+ * Handle a parked request again. Return: true if the request is done, false if it must wait
+ * further. @last: answer the request even without a listener.
  */
 typedef bool ibcm_again_fn(struct ibcm_dev *dev, const struct verbs_gsi_mad *from, bool last);
 /*
@@ -451,8 +453,9 @@ struct cm_event *ibcm_event_group(struct ibcm_id *iid, struct ibcm_mc *mc,
 				  enum rdma_cm_event_type type, int status);
 void ibcm_event_private(struct cm_event *ev, const uint8_t *data, uint32_t length);
 /*
- * Drop an event about @iid, or about @mc if it is not NULL, or any event of the channel. The caller
- * refuses the request of *ret_child, if it is not NULL. Return: whether there was an event.
+ * ibcm_event_drop(): drop an event about @iid, or about @mc if @mc is not NULL.
+ * ibcm_channel_drop(): drop any event of the channel. If *ret_child is not NULL afterwards, the
+ * event was a request, and the caller must refuse the request. Return: whether there was an event.
  */
 bool ibcm_event_drop(struct ibcm_id *iid, struct ibcm_mc *mc, struct ibcm_id **ret_child);
 bool ibcm_channel_drop(struct ibcm_channel *channel, struct ibcm_id **ret_child);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Identifiers: their life, and the results of a step of their connections. */
+/* Identifiers: creation and end, and the results of a step of a connection's state machine. */
 #include <string.h>
 
 #include "librdmacm/ibcm/ibcm.h"

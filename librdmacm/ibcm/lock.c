@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The lock of the connection manager, and the clock. A forked child gets free locks and cannot use
- * the connections of its parent.
+ * The lock of the connection manager, and the clock. In a forked child the locks are free, and the
+ * connections of the parent cannot be used.
  */
 #include <sys/random.h>
 #include <time.h>
@@ -12,11 +12,11 @@
 static struct {
 	pthread_mutex_t mutex;
 	/*
-	 * former cancel state of the lock's holder; cancellation is off under the lock because of
-	 * system calls
+	 * former cancel state of the lock's holder; cancellation is disabled under the lock,
+	 * because the holder makes system calls
 	 */
 	int cancel;
-	/* this process is a fork: connections and their events belong to the parent */
+	/* this process is a forked child: connections and their events belong to the parent */
 	bool child;
 } lock = { .mutex = PTHREAD_MUTEX_INITIALIZER };
 

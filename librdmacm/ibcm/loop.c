@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The thread. The thread of the device takes messages of QP1 if the lock is free. The thread of
- * this file takes all other messages and waits for the next deadline. Therefore connections make
- * progress whatever the program does. Until the next deadline or message the thread sleeps.
+ * The thread of the connection manager. The device's thread handles messages of QP1 if the lock is
+ * free. The thread of this file handles all other messages and the deadlines, and sleeps in
+ * between. Therefore connections make progress even if the program makes no calls.
  */
 #include <time.h>
 
@@ -108,7 +108,8 @@ static int thread_prepare(void)
 	return timeout;
 }
 
-/* Serve a readable descriptor. @what: its device, NULL for changes of interfaces. */
+/* Serve a readable descriptor. @what: its device, or NULL for the descriptor of interface changes
+ */
 static void thread_ready(struct ibcm_dev *what)
 {
 	if (!what) {
@@ -162,8 +163,9 @@ static void fork_child(void)
 }
 
 /*
- * Register after the device's provider. Before a fork, the handler that was registered last runs
- * first. Therefore a fork takes locks in the same order as opening a device.
+ * Register the handlers of fork() after those of the device's provider. Before a fork, the handler
+ * that was registered last runs first. Therefore fork() takes the locks in the same order as the
+ * opening of a device.
  */
 static void fork_watch(void)
 {
@@ -215,8 +217,8 @@ static void say_goodbye(struct ibcm_id *iid, void *arg)
 }
 
 /*
- * Try to take the lock at exit. Another thread may hold it for a moment. A signal handler that
- * exits may also hold it.
+ * Try to take the lock at exit. Another thread may hold the lock for a moment. If a signal handler
+ * calls exit(), its own thread may hold the lock for ever.
  */
 static bool lock_at_exit(void)
 {

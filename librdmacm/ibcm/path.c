@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Paths. No subnet manager is asked, because the parameters of a path are those that the kernel
- * uses for RoCE.
+ * Path records. RoCE has no subnet manager: use the path parameters of the kernel.
  */
 #include "librdmacm/ibcm/ibcm.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What wakes the thread: descriptors of devices, errors at the sockets of probe.c, changes of
- * interfaces, and an earlier deadline.
+ * Wake the thread: for messages of devices, errors at the sockets of probe.c, changes of
+ * interfaces, and earlier deadlines.
  */
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
