@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A datagram socket that processes share: see relay.h. Each datagram is one message of the Unix
- * domain socket, behind a head with its address. The order of messages is that of the calls,
- * therefore connect() is a message as well.
+ * A datagram socket that processes share: see relay.h. A message on the Unix domain socket is a
+ * head with an address, followed by a datagram. The messages keep the order of the calls. Therefore
+ * connect() is a message as well.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -19,7 +19,7 @@
 enum head_kind {
 	HEAD_DATAGRAM = 1,
 	HEAD_CONNECT, /* name: the new peer, or AF_UNSPEC */
-	HEAD_ERROR,   /* to the processes: the next receive fails */
+	HEAD_ERROR,   /* relay to processes: the next receive fails with this error */
 };
 
 struct head {
@@ -29,17 +29,17 @@ struct head {
 	struct sockaddr_in6 name; /* or sockaddr_in */
 };
 
-/* ---- the process that has the RDMA socket ---- */
+/* ---- the process that owns the RDMA socket ---- */
 
-/* A message that waits for room. */
+/* A message that waits until it can be sent. */
 struct letter {
 	struct head head;
 	uint8_t bytes[DATAGRAM_MAX];
-	ssize_t size; /* of the bytes; -1: there is no message */
+	ssize_t size; /* bytes of the datagram; -1: there is no message */
 };
 
 struct letters {
-	struct letter up, down; /* to the RDMA socket; from it */
+	struct letter up, down; /* @up: to the RDMA socket; @down: from the RDMA socket */
 	bool up_ended, down_ended;
 };
 
@@ -55,7 +55,7 @@ static bool is_later(int error)
 	return error == EAGAIN || error == EINTR;
 }
 
-/* Take a message of a process. Return: false: there is none now. */
+/* Receive a message of a process. Return: false if none is there now. */
 static bool up_take(struct relay *r, struct letters *both)
 {
 	struct letter *up = &both->up;
@@ -65,7 +65,8 @@ static bool up_take(struct relay *r, struct letters *both)
 
 	if (n == 0)
 		both->up_ended = true;
-	/* ECONNRESET: the last process has not read all, which may have sent before. */
+	/* ECONNRESET: the last process closed its end with unread data. It may have sent messages
+	 * before, so try again. */
 	if (n <= 0)
 		return n < 0 && errno == ECONNRESET;
 	up->size = n - (ssize_t)sizeof(up->head);
@@ -74,7 +75,8 @@ static bool up_take(struct relay *r, struct letters *both)
 	return true;
 }
 
-/* Let the next receive of a process fail. An error behind an error is lost, as on UDP. */
+/* Let the next receive of a process fail. As on UDP, an error is lost if a message already waits.
+ */
 static void error_tell(struct letters *both, int error)
 {
 	struct letter *down = &both->down;
@@ -95,7 +97,7 @@ static ssize_t peer_set(struct relay *r, const struct sockaddr *name, socklen_t 
 	return result;
 }
 
-/* Serve a message of a process. Return: false: there is no room now. */
+/* Execute a message of a process. Return: false if the RDMA socket has no room now. */
 static bool up_serve(struct relay *r, struct letters *both)
 {
 	struct letter *up = &both->up;
@@ -159,7 +161,7 @@ static void down_move(struct relay *r, struct letters *both)
 	}
 }
 
-/* Wait until a message can move. Return: no process has the other end. */
+/* Wait until a message can be moved. Return: true if no process has the other end any more. */
 static bool letters_wait(struct relay *r, const struct letters *both)
 {
 	struct pollfd fds[] = {
@@ -181,7 +183,8 @@ static bool letters_wait(struct relay *r, const struct letters *both)
 	return fds[0].revents & (POLLHUP | POLLERR);
 }
 
-/* A process has shut down a direction of the Unix domain socket: pass that on. */
+/* Shut down a direction of the RDMA socket after a process has shut down this direction of the Unix
+ * domain socket. */
 static void ends_pass(struct relay *r, const struct letters *both, bool *told)
 {
 	if (both->up_ended && !told[0])
@@ -222,7 +225,8 @@ void datagrams_run(struct relay *r)
 
 /* ---- calls of the processes ---- */
 
-/* Send a head and the buffers behind it. Return: bytes of the buffers, or -1. */
+/* Send a head, followed by the buffers. Return: the number of sent bytes without the head, or -1.
+ */
 static ssize_t head_send(int fd, struct head *head, const struct iovec *iov, size_t count,
 			 int flags)
 {
@@ -250,7 +254,7 @@ static ssize_t head_send(int fd, struct head *head, const struct iovec *iov, siz
 	return n < 0 ? n : n - (ssize_t)sizeof(*head);
 }
 
-/* Return 0, or an errno value: this cannot be the address of a peer. */
+/* Check the address of a peer. Return 0 or a positive errno. */
 static int name_check(const struct sockaddr *addr, socklen_t size, int family)
 {
 	const struct sockaddr_in *in = (const void *)addr;
@@ -314,7 +318,7 @@ int datagram_connect(int fd, const struct sockaddr *addr, socklen_t size)
 		return -1;
 	}
 	head_name(&head, addr, size);
-	/* A shutdown of the sending direction also keeps this message back. */
+	/* After a shutdown of the sending direction this message fails with EPIPE. Ignore that. */
 	if (head_send(fd, &head, NULL, 0, 0) < 0 && errno != EPIPE)
 		return -1;
 	heir_set_peer(fd, addr, to_none ? 0 : head.name_size);
@@ -332,7 +336,7 @@ int datagram_shutdown(int fd, int how)
 	return has_peer ? 0 : -1;
 }
 
-/* Fill in the results of a receive of @n bytes behind the head. Return: as recvmsg(). */
+/* Fill in the results of a receive. @n: received bytes without the head. Return: as recvmsg(). */
 static ssize_t head_read(const struct head *head, ssize_t n, int had_flags, struct msghdr *msg)
 {
 	if (msg->msg_name) {
@@ -369,10 +373,10 @@ ssize_t datagram_receive(int fd, struct msghdr *msg, int flags)
 	with.msg_iovlen = count + 1;
 	n = real()->recvmsg(fd, &with, flags & ~MSG_WAITALL);
 	if (n >= (ssize_t)sizeof(head) && head.kind == HEAD_ERROR && flags & MSG_PEEK)
-		real()->recvmsg(fd, &with, MSG_DONTWAIT); /* as on UDP, a peek takes the error */
+		real()->recvmsg(fd, &with, MSG_DONTWAIT); /* as on UDP, a peek removes it */
 	if (all != some)
 		free(all);
-	/* As on UDP, only a call that may wait reports the end. */
+	/* As on UDP after a shutdown, only a blocking call returns 0. */
 	if (n == 0 && (flags & MSG_DONTWAIT || real()->fcntl(fd, F_GETFL, NULL) & O_NONBLOCK)) {
 		errno = EAGAIN;
 		n = -1;

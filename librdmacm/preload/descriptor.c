@@ -403,8 +403,8 @@ static int copy_begin(int fd)
 }
 
 /*
- * Note that @copy is a copy of @fd. Copies of an epoll are not tracked before its first RDMA
- * socket. Return: @copy.
+ * Record that @copy is a duplicate of @fd. Duplicates of an epoll that has no RDMA socket yet are
+ * not recorded. Return: @copy.
  */
 static int copy_end(int fd, int copy, int rs)
 {

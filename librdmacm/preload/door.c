@@ -17,7 +17,7 @@ struct relays relays = {
 static struct {
 	int wake; /* an eventfd: the doors changed */
 	bool runs;
-	struct pollfd *list; /* of the thread; changes with the lock of the relays held */
+	struct pollfd *list; /* polled by the thread; changes under relays.lock */
 } doors = { .wake = -1 };
 
 void relay_lock(void)
@@ -204,12 +204,12 @@ static bool child_add(int door, const struct held *held, unsigned int count)
 }
 
 /*
- * Bind a datagram socket that has no port, because its first send would not tell the processes the
- * port. Return: whether this changed the name.
+ * Bind a datagram socket that has no port yet. Its first send would bind the socket, and the
+ * processes would not know the port. Return: whether the name changed.
  */
 static bool port_need(int rs, const struct relay_names *names)
 {
-	const struct sockaddr_in *own = (const void *)&names->own; /* in IPv6 at the same place */
+	const struct sockaddr_in *own = (const void *)&names->own; /* same offset in IPv6 */
 	const struct sockaddr_storage any = { .ss_family = names->own.ss_family };
 
 	return names->own_size && !own->sin_port &&
@@ -231,7 +231,8 @@ static void claimed_read(int rs, struct claimed *ret)
 	relay_names_get(rs, &ret->names);
 	if (ret->is_datagram && port_need(rs, &ret->names))
 		relay_names_get(rs, &ret->names);
-	/* The question for the peer has noticed its end. */
+	/* relay_names_get() asked for the peer before. Therefore rs_ended() knows whether the peer
+	 * has ended. */
 	ret->ended = ret->is_datagram ? 0 : RS(rs_ended(rs));
 }
 
@@ -344,7 +345,8 @@ static void door_look(int door)
 	free(last);
 }
 
-/* List the descriptors to poll, the wake-up first. NULL: there is no memory. */
+/* Return the list of descriptors to poll. The first one wakes the thread. NULL: there is no memory.
+ */
 static struct pollfd *doors_list(unsigned int *ret_count)
 {
 	unsigned int count = 1;

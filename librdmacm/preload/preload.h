@@ -24,9 +24,9 @@
  *   pass.c        messages with a descriptor
  *   fork.c        connections that use TCP until their first use, for servers that fork
  *
- * A call to the C library by the library of RDMA sockets must not come back to it. Therefore RS()
- * marks the thread around each call of that library, and in a marked thread each function here
- * calls the C library. A thread that a marked thread starts stays marked: these are the threads of
+ * A call of the C library by the library of RDMA sockets must not be intercepted. Therefore RS()
+ * marks the thread around each call of that library. In a marked thread each function here calls
+ * the C library. A thread that a marked thread starts stays marked: these are the threads of
  * devices and of the connection manager.
  *
  * A descriptor of the program is the number of the RDMA socket itself, or a duplicate of it.
@@ -237,8 +237,8 @@ bool fd_unhold(int rs);
 bool fd_is_held(int rs);    /* by a child */
 bool fd_is_nobodys(int rs); /* neither holders nor descriptors */
 /*
- * Make each descriptor of the RDMA socket, which has the number @moved now, a duplicate of @by, of
- * that kind. @name: called for each of them.
+ * Replace each descriptor of the RDMA socket @rs by a duplicate of @by, of kind @kind. @moved: the
+ * number that the RDMA socket has now. @name: called for each descriptor
  */
 void fd_hand_over(int rs, int moved, int by, int kind, void (*name)(int fd, void *arg), void *arg);
 void fd_set_bound(int fd);
@@ -278,9 +278,9 @@ struct door_answer {
 
 void relay_start(void); /* call it in processes that may fork */
 /*
- * Call it behind calls that may open a device. Handlers of fork() that are registered last run
- * first, and the handlers of the RDMA libraries, which the first use of a device registers, take
- * locks behind that of the relays.
+ * Call it after each call that may open a device. The first use of a device registers the RDMA
+ * libraries' handlers of fork(). Before a fork, the handler that was registered last runs first.
+ * The lock of the relays must be taken first, therefore its handler must be registered last.
  */
 enum start_place {
 	START_BIND,
@@ -303,15 +303,15 @@ bool relay_has_listener(int rs);
 int relay_option_set(int relay, int level, int name, const void *value, socklen_t size);
 int relay_option_get(int relay, int level, int name, void *value, socklen_t *size);
 /*
- * Reset the connection when no process has it any more. Return: a fresh socket with its options, or
- * -1.
+ * Let the relay reset the connection after the last process has closed it. Return: a new socket
+ * with the same options, or -1.
  */
 int relay_reset(int relay);
 bool relay_is_over(int relay); /* both ends have ended, and this process knows it */
 
 /*
- * datagram.c: calls for a FD_RELAYED_DATAGRAM descriptor. They do not fill in control messages, and
- * ignore those of a send.
+ * datagram.c: calls for a FD_RELAYED_DATAGRAM descriptor. A receive returns no control messages,
+ * and a send ignores them.
  */
 ssize_t datagram_send(int fd, const struct msghdr *msg, int flags);
 ssize_t datagram_receive(int fd, struct msghdr *msg, int flags);
@@ -326,12 +326,12 @@ void heir_closed(int rs);
 int heir_claim(int fd); /* Return: as fd_socket() */
 int heir_accept(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags);
 int heir_name(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen);
-/* Return the protocol family and, if not NULL, the name of the peer. */
+/* Return the protocol family. *ret_has_peer: whether the socket has a peer; may be NULL */
 int heir_family(int fd, bool *ret_has_peer);
 /* Set the peer of all descriptors of this socket. @size 0: it has no peer. */
 void heir_set_peer(int fd, const struct sockaddr *addr, socklen_t size);
-bool heir_is_same(int fd, int other); /* both are one socket of the kernel */
-/* Set the names of all descriptors whose relay has that number. */
+bool heir_is_same(int fd, int other); /* both descriptors belong to one socket of the kernel */
+/* Set the names of all descriptors of the relay with this number. */
 void heir_rename(int relay, const struct relay_names *names);
 /* Give @fd names, with the lock held. @relay: the number of the relay in this process, or 0. */
 void heir_add(int fd, int relay, const struct relay_names *names);
@@ -434,9 +434,11 @@ void socket_entries_give(struct entries *e);
 int socket_to_tcp(int fd, const char *what);
 /* Connect by TCP, after RDMA failed with errno. Return: as connect(). */
 int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen);
-/* Make an RDMA socket with the options and flags of another. Return: -1: with errno. */
+/* Make a new RDMA socket with the options and flags of @rs. Return: the socket, or -1 with errno.
+ */
 int socket_fresh(int rs);
-/* As socket_disconnect(), for a connection that processes share. The others find its end. */
+/* Do the same as socket_disconnect() for a connection that processes share. For the other processes
+ * the connection ends. */
 int socket_disconnect_relayed(int fd);
 /*
  * Take a fresh RDMA socket if connect() failed before, or if a listener was shut down. Return: as

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A connection or a datagram socket that processes share. A thread moves data between the RDMA
- * socket and a Unix domain socket. The RDMA socket is closed when no process has the other end any
- * more.
+ * socket and a Unix domain socket. The relay closes the RDMA socket when no process has the other
+ * end of the Unix domain socket any more.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -225,7 +225,7 @@ static void name_give(int fd, void *arg)
 	heir_add(fd, of->number, of->names);
 }
 
-/* The processes cannot use directions that were shut down before. */
+/* Shut down the directions of the Unix domain socket that the RDMA socket has already shut down. */
 static void ended_give(int ended, int fd)
 {
 	if (ended & RS_ENDED_SEND)

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Private to relay.c, listener.c, datagram.c and door.c, in the process that has the RDMA sockets.
+ * Private to relay.c, listener.c, datagram.c and door.c. Their threads run in the process that owns
+ * the RDMA sockets.
  *
- * A child inherits the numbers of RDMA sockets, but cannot use the RDMA of its parent. Each child
- * has a door, a Unix domain socket to its parent. Through it the child claims an RDMA socket when
- * it first uses it, and gets a Unix domain socket instead, which a thread of the parent relays. All
- * children share this one socket, and the programs that they start can have it, too.
+ * A child inherits the numbers of RDMA sockets, but cannot use the RDMA resources of its parent.
+ * Each child has a door, a Unix domain socket to its parent. The first use of an RDMA socket in the
+ * child claims the socket: the child sends a request through the door. The parent answers with
+ * another Unix domain socket, and a thread of the parent, the relay, moves the data between both
+ * sockets. All children share this Unix domain socket, and programs that they start can inherit it.
  *
- * From the first claim of a connection or of a datagram socket on, the parent uses the Unix domain
- * socket as well. The kernel then orders what all of them read and write, as it does for a socket
- * of TCP.
+ * After the first claim of a connection or of a datagram socket, the parent uses the Unix domain
+ * socket as well. The kernel then orders the reads and writes of all processes, as for a socket of
+ * TCP.
  *
- * Another thread of the parent may be in the middle of a call when the socket moves to the relay.
- * Such a call fails with EBADF, and FD_CALL() makes it again.
+ * Another thread of the parent may be in a call while the socket moves to the relay. Such a call
+ * fails with EBADF, and FD_CALL() repeats the call.
  *
  * Threads: one for all doors, one for each relay. They are marked: see preload.h.
- * Locks: relays.lock protects all that is declared here. The locks of RDMA sockets may be taken
- * inside it, and those of the RDMA libraries inside these. pthread_atfork() handlers take it first.
+ *
+ * Locks: relays.lock protects everything that this header declares. The order is: relays.lock,
+ * locks of RDMA sockets, locks of the RDMA libraries. pthread_atfork() handlers take relays.lock
+ * first.
  */
 #ifndef LIBRDMACM_PRELOAD_RELAY_H
 #define LIBRDMACM_PRELOAD_RELAY_H
@@ -46,7 +50,7 @@ struct relay {
 	int other; /* the end that is shared, as long as a child may claim it; -1: none may */
 	int number;
 	struct ways *ways; /* of a connection */
-	/* Relay until no process has the other end, and all that they sent is passed on. */
+	/* Relay until no process has the other end, and all data of the processes are passed on. */
 	void (*run)(struct relay *r);
 };
 
@@ -63,12 +67,12 @@ struct claimed {
 	bool listens;
 	bool is_datagram;
 	bool is_bound;
-	int ended; /* of rs_ended() */
+	int ended; /* result of rs_ended() */
 	int flags; /* of F_GETFL */
 	struct relay_names names;
 };
 
-/* Return the kind that the descriptors of a claimed socket get. */
+/* Return the FD_ kind for the descriptors of a claimed socket. */
 static inline int claimed_kind(const struct claimed *claimed)
 {
 	return claimed->ended & RS_ENDED_NONE && !claimed->listens && !claimed->is_datagram
@@ -97,15 +101,14 @@ bool child_has(const struct child *c, int rs);
 void children_forget(int rs);
 
 /*
- * relay.c: relay a connection or datagrams. The RDMA socket leaves its number to the Unix domain
- * socket. Return: the end that is shared, which the caller does not close, or -1. With the lock
- * held.
+ * relay.c: relay a connection or a datagram socket, with the lock held. The Unix domain socket gets
+ * the number of the RDMA socket. Return: the shared end, which the caller must not close, or -1.
  */
 int socket_share(int rs, const struct claimed *claimed);
 /* Return the end of a connection that has ended, which the caller closes, or -1. */
 int connection_ended(void);
-/* Return a TCP socket for a child whose parent has no connection, which the caller closes, or -1.
- */
+/* Return a TCP socket for a child if the claimed socket has no connection, or -1. The caller closes
+ * the TCP socket. */
 int connection_none(int rs, const struct claimed *claimed);
 /* Relay an accepted connection for the process that gets *ret_end. Return: the relay, or NULL. */
 struct relay *connection_relay(int rs, int *ret_end);

@@ -363,7 +363,7 @@ static bool is_to_none(const struct sockaddr *addr, socklen_t addrlen)
 	return addr && addrlen >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC;
 }
 
-/* Connect a socket that processes share. Streams among them are connected. */
+/* Connect a socket that processes share. A shared stream is already connected. */
 static int relayed_connect(int fd, int rs, const struct sockaddr *addr, socklen_t addrlen)
 {
 	if (rs == FD_RELAYED_DATAGRAM)
@@ -465,7 +465,8 @@ EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t 
 	return FD_ASK(fd, rs, option_set(fd, rs, level, name, value, size));
 }
 
-/* Return whether the Unix domain socket has another value of the option, and the value. */
+/* Return whether the Unix domain socket would report a wrong value of the option. *ret_value: the
+ * right value */
 static bool relayed_property(int fd, int rs, int level, int name, int *ret_value)
 {
 	if (level != SOL_SOCKET)

@@ -44,17 +44,18 @@ static ssize_t datagram_give(int fd, const struct iovec *iov, int count, int fla
 	return datagram_send(fd, &msg, flags);
 }
 
-/* A buffer as a list of one */
+/* A buffer as a list of one entry, and the length of the list */
 #define ONE(buf, size) (&(const struct iovec){ (void *)(buf), size }), 1
 
-/* A shared listener has no data. */
+/* Fail with ENOTCONN, because a shared listener has no data. */
 static ssize_t listener_refuse(void)
 {
 	errno = ENOTCONN;
 	return -1;
 }
 
-/* Make a call for a descriptor that is no RDMA socket. */
+/* Choose the call for a descriptor that is no RDMA socket. @datagrams: for shared datagram sockets;
+ * @kernels: for others */
 #define OTHERS(rs, datagrams, kernels)                     \
 	((rs) == FD_RELAYED_DATAGRAM   ? (datagrams)       \
 	 : (rs) == FD_RELAYED_LISTENER ? listener_refuse() \
@@ -117,7 +118,8 @@ EXPORT ssize_t recvmsg(int fd, struct msghdr *msg, int flags)
 
 /* ---- sending ---- */
 
-/* Streams ignore addresses, but a shared one is a Unix domain socket, which refuses them. */
+/* Send without an address on a shared stream. Streams ignore addresses, but a Unix domain socket
+ * refuses them. */
 static ssize_t kernel_sendto(int fd, const void *buf, size_t size, int flags,
 			     const struct sockaddr *addr, socklen_t addrlen)
 {

@@ -214,8 +214,8 @@ static int set_write(fd_set *set, const struct pollfd *fds, nfds_t used, short e
 #define MEANS_EXCEPT POLLPRI
 
 /*
- * Poll no longer for descriptors whose readiness no set asks for, as that of an ended socket which
- * is only in the third set. Return: whether none of the others is ready.
+ * Exclude descriptors that are ready only for conditions of other sets. An example is an ended
+ * socket that is only in the third set. Return: whether no descriptor is ready for its own sets.
  */
 static bool unasked_drop(struct pollfd *fds, nfds_t used)
 {
@@ -241,7 +241,7 @@ static void unasked_restore(struct pollfd *fds, nfds_t used)
 			fds[i] = (struct pollfd){ -1 - fds[i].fd, fds[i].events, 0 };
 }
 
-/* Poll until an entry has a readiness that its sets ask for. */
+/* Poll until a descriptor is ready for one of its sets. */
 static int asked_poll(struct pollfd *fds, nfds_t used, const struct timespec *timeout,
 		      const sigset_t *mask)
 {
@@ -341,8 +341,9 @@ EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct tim
 
 /* ---- epoll ---- */
 
-/* An epoll belongs to the kernel until a socket is added. These two functions are here because
- * other releases of the library have them, and programs look them up in it by name. */
+/* Create an epoll of the kernel. Adding an RDMA socket later makes it a poller of RDMA sockets.
+ * These two functions exist because other releases of the library export them, and programs look up
+ * these names in the library. */
 EXPORT int epoll_create(int size)
 {
 	return real()->epoll_create(size);
