@@ -31,7 +31,7 @@ struct call {
 static __thread struct call call;
 static __thread struct call outer[OUTER_MAX]; /* calls that handlers interrupted */
 static __thread unsigned int outer_count;
-/* NULL: there is no librspreload */
+/* functions of librspreload; NULL: the library is not loaded */
 static const struct rs_sleep_calls *_Atomic watcher;
 
 RS_EXPORT void rs_sleep_watch(const struct rs_sleep_calls *calls)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Options of streams that only the kernel can check, and that have no meaning for RDMA. A socket of
- * the kernel checks a value and reads it back, and the value is kept for rgetsockopt() and for TCP.
+ * Options of streams that have no meaning for RDMA, and whose values only the kernel can check. Set
+ * a value at a temporary socket of the kernel, and read it back. Store the result for rgetsockopt()
+ * and for a later TCP connection.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -46,7 +47,7 @@ int rs_kernel_option_find(int level, int name)
 	return -1;
 }
 
-/* Set an option of a socket of the kernel, if @value is not NULL, and read it. */
+/* Set an option of a temporary socket if @value is not NULL. Then read the option. */
 static int kernel_ask(int domain, int i, const void *value, socklen_t size,
 		      struct rs_kernel_value *ret)
 {

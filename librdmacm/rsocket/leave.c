@@ -44,7 +44,8 @@ static void end_await(struct rs_socket *s, uint64_t start)
 	rs_wait(s, rs_all_is_there, RS_WAIT_ALWAYS, rs_timeout_left(LEAVE_MS, start));
 }
 
-/* An accepted socket becomes a connection first, because its peer knows of it already. */
+/* Wait until the handshake of an accepted socket ends, because the peer already has the connection.
+ */
 static void accepted_await(struct rs_socket *s, uint64_t start)
 {
 	bool accepting;

@@ -12,7 +12,7 @@
 #include "librdmacm/rsocket/private.h"
 #include "librdmacm/rsocket/rs.h"
 
-#define PROGRAMS 1024 /* numbers for the program, or half of the process's limit */
+#define PROGRAMS 1024 /* lower numbers are for the program; at most half of the limit */
 
 static int number_above(int fd)
 {
@@ -54,7 +54,8 @@ static void sleepers_end(struct rs_socket *s)
 	}
 }
 
-/* The service may have looked for the old number. */
+/* Register the socket at the service again, because the service may have searched for the old
+ * number. */
 static void service_renew(struct rs_socket *s)
 {
 	if (s->keep_alive || s->stalled || rs_end_is_due(s))
@@ -89,7 +90,7 @@ static int socket_move(struct rs_socket *s, int number, bool exclusive)
 	return r < 0 ? r : number;
 }
 
-/* The program does not know the socket yet, therefore no thread sleeps on its number. */
+/* Move a socket that the program does not know yet. Therefore no thread sleeps on its number. */
 static int unknown_move(struct rs_socket *s, int number)
 {
 	int r;

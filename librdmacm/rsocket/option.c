@@ -405,8 +405,8 @@ static bool is_linger(const struct rs_socket *s, int level, int name)
 }
 
 /*
- * Read the value of an option. As with the kernel, only options of IP may have one byte, and most
- * of them may have none, which is 0.
+ * Read the value of an option. As with the kernel, only options of IP may have a size of one byte.
+ * Most of these may also have a size of 0, which means the value 0.
  */
 static int number_take(const struct option *option, const void *value, socklen_t size,
 		       int *ret_number)

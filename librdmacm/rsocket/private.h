@@ -65,8 +65,8 @@ unsigned int rs_entry_list(int fd, struct rs_entry *entries, unsigned int max);
 bool rs_send_is_signalled(int fd);
 
 /*
- * Return the directions that this end has shut down, RS_ENDED_SEND and RS_ENDED_RECV, and
- * RS_ENDED_BOTH if a connection is over, or RS_ENDED_NONE if there was none.
+ * Return flags: RS_ENDED_SEND and RS_ENDED_RECV for directions that this end has shut down,
+ * RS_ENDED_BOTH if a connection has ended, RS_ENDED_NONE if there was no connection.
  */
 int rs_ended(int fd);
 #define RS_ENDED_SEND 1
@@ -75,8 +75,8 @@ int rs_ended(int fd);
 #define RS_ENDED_NONE 8
 
 /*
- * epoll.c: @copy is a duplicate of the poller @epfd from now on. Return: 0, or -1: it is no poller
- * of this process.
+ * epoll.c: register @copy as a duplicate of the poller @epfd. Return: 0, or -1 if @epfd is no
+ * poller of this process.
  */
 int rs_poller_copy(int epfd, int copy);
 

@@ -182,7 +182,7 @@ struct rs_socket {
 	size_t receive_least;	   /* of SO_RCVLOWAT */
 	int given[RS_OPTIONS_MAX]; /* values of rsetsockopt(), by row of the table of options */
 	uint64_t given_set;	   /* bits: which of @given are set */
-	struct rs_kernel_value *kernel_values; /* of kernel_option.c; NULL: none is set */
+	struct rs_kernel_value *kernel_values; /* kernel_option.c; NULL: no option is set */
 
 	/* Of a connection. */
 	struct ibv_comp_channel *comp;
@@ -234,7 +234,7 @@ struct rs_socket {
 	bool moving;
 	bool moved;	      /* by rs_move() */
 	bool v6only;	      /* IPV6_V6ONLY */
-	bool is_programs;     /* of an accepted socket: raccept() has returned it */
+	bool is_programs;     /* accepted socket: raccept() has returned it to the program */
 	unsigned int waiters; /* threads that wait for the sleeper: see waiter.c */
 	atomic_uint changed;
 };
@@ -268,7 +268,7 @@ struct rs_socket *rs_table_find(int fd); /* NULL: no RDMA socket */
 /* Return the first socket from *fd on, with a reference, and set *fd to its number. For exit. */
 struct rs_socket *rs_table_next(int *fd);
 struct rs_poller *rs_table_find_poller(int fd);
-/* Give an entry another number beside its own. Return: 0 or -errno. */
+/* Add a second number to an entry. Return: 0 or -errno. */
 int rs_table_copy(struct rs_file *file, int fd);
 /* Return another number of an entry, or -1. */
 int rs_table_other(const struct rs_file *file, int fd);
@@ -555,19 +555,19 @@ int rs_shutdown(struct rs_socket *s, int how);
  */
 bool rs_end_is_due(const struct rs_socket *s);
 void rs_end_tell_late(struct rs_socket *s); /* with @lock held; no action if the peer was told */
-/* kernel_option.c: options of streams, by their place in its list */
+/* kernel_option.c: options of streams. @i: position in the list of that file */
 struct rs_option_value;
 int rs_kernel_option_find(int level, int name); /* -1: the list does not have it */
 int rs_kernel_option_set(struct rs_socket *s, int i, const void *value, socklen_t size);
 int rs_kernel_option_get(struct rs_socket *s, int i, void *value, socklen_t *size);
 void rs_kernel_options_inherit(struct rs_socket *child, const struct rs_socket *listener);
-/* Return whether the list has so many, and its level, name and largest size. */
+/* Return whether the list has an option at position @i. *ret: its level, name and largest size */
 bool rs_kernel_option_row(unsigned int i, struct rs_option_value *ret);
-/* Return whether the program has set the option, and its value. */
+/* Return whether the program has set the option. *ret: its value */
 bool rs_kernel_option_kept(struct rs_socket *s, unsigned int i, struct rs_option_value *ret);
 /*
- * move.c: an accepted socket has a high number while it waits for raccept(), which gives it the
- * lowest free number. Return: the number.
+ * move.c: an accepted socket has a high number until raccept() moves it to the lowest free number.
+ * Return: the number.
  */
 int rs_number_high(int fd);
 int rs_number_lowest(struct rs_socket *s);
@@ -638,7 +638,7 @@ void ds_drop_all(struct rs_socket *s);
 void rs_watch_notify(struct rs_socket *s); /* report that the state changed; @lock is held */
 void rs_watch_end_all(struct rs_socket *s);
 void rs_poller_put(struct rs_poller *p);
-/* Close a number of a poller. The last one ends the poller. */
+/* Close a number of a poller. Closing the last number ends the poller. */
 void rs_poller_close(struct rs_poller *p, int fd);
 /*
  * Note that poll() or another epoll is about to wait for that descriptor. Ignored if it is no

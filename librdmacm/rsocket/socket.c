@@ -406,7 +406,7 @@ static int name_get(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen
 	}
 	pthread_mutex_lock(&s->lock);
 	if (peer && s->state == RS_CONNECTED)
-		rs_complete(s); /* the peer's end may have arrived */
+		rs_complete(s); /* learn whether the peer has ended */
 	name = peer ? rdma_get_peer_addr(s->id) : rdma_get_local_addr(s->id);
 	any.ss_family = s->domain;
 	if (peer && (!has_peer(s) || rs_is_over(s)))
