@@ -71,9 +71,9 @@ struct publication {
 	} region[OBJECTS], mw[OBJECTS];
 };
 
-/* The Q_Key of all queue pairs of the program, and the multicast group of those with this number.
- * They differ from those of other programs, which may run at the same time on the same network. The
- * Q_Key is even. */
+/* Return the Q_Key of all queue pairs of the program, or the multicast group of the queue pairs
+ * with this number. Another program may run at the same time on the same network. Therefore both
+ * values depend on the number of the program. The Q_Key is even. */
 uint32_t program_qkey(const struct program *program);
 union ibv_gid program_group(const struct program *program, unsigned int object);
 
@@ -108,7 +108,7 @@ struct agent {
 	union ibv_gid gid;
 	int peer;	  /* socket to the other side's agent */
 	int64_t patience; /* ns to wait for an expected event */
-	int64_t end;	  /* when the program has waited long enough, together */
+	int64_t end;	  /* end of the total time for waits of the program */
 
 	const struct program *program;
 	struct object objects['z' - 'a' + 1][OBJECTS]; /* first index: the letter */
@@ -137,11 +137,12 @@ void agent_run(struct agent *agent, const struct program *program);
 void agent_forget(struct agent *agent);
 
 /* Bytes and frames on the sockets between controller and agents. */
-/* The functions return 0 or a negative errno. @limit: ns; the wait ends with -ETIMEDOUT. */
+/* The functions return 0 or a negative errno. @limit: longest wait in ns, after which they return
+ * -ETIMEDOUT */
 int wire_write(int fd, const void *data, size_t length);
 int wire_read(int fd, void *data, size_t length, int64_t limit);
 int wire_frame_write(int fd, const void *data, uint32_t length);
-/* Allocate @ret_data, with a zero byte at the end. */
+/* Read a frame, allocate *@ret_data for it, and add a zero byte at the end. */
 int wire_frame_read(int fd, void **ret_data, uint32_t *ret_length, int64_t limit);
 
 /* For the source files of the agent only. */
@@ -151,11 +152,11 @@ void log_skip(struct agent_thread *t, enum skip why);
 /* Record that the step returned @error, a positive errno. For functions that return NULL it is
  * errno. */
 struct event *log_done(struct agent_thread *t, int error);
-/* The same with up to five values for the rules. */
+/* Do the same, and record up to five values for the rules. */
 #define log_values(t, error, ...) log_list(t, error, (const uint64_t[5]){ __VA_ARGS__ })
 void log_list(struct agent_thread *t, int error, const uint64_t values[5]);
 struct object *object_of(struct agent *agent, char kind, uint8_t number);
-/* The same, or NULL if it does not exist. */
+/* Return the object, or NULL if it does not exist. */
 struct object *object_there(struct agent *agent, char kind, uint8_t number);
 
 /* Take a step. @o: its object, which is held, or NULL if the verb has none. */
@@ -183,8 +184,8 @@ int probe_cm(struct agent *agent, enum probe probe);
 /* Poll @cq once and record the completions. Return their number. */
 int cq_poll(struct agent_thread *t, struct cq *cq, int room);
 void async_read(struct agent_thread *t, int wait_ms);
-/* Return when a wait of @us microseconds ends. If @us is 0, wait for an expected event. Several
- * waits in vain must not add up to the time after which a side counts as silent. */
+/* Return when a wait of @us microseconds ends. If @us is 0, wait for an expected event. All waits
+ * of a program share one limit, because a side that is silent for too long counts as hung. */
 int64_t wait_end(const struct agent *agent, uint64_t us);
 /* Return whether to wait until @end. Return false soon after the other side has come to its next
  * sync, because it sends nothing more. */

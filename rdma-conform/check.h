@@ -205,7 +205,7 @@ const struct message *message_released(const struct check *c, const struct event
 #define FOR_EACH_EVENT(c, e)                             \
 	for (const struct event *e = (c)->trial->events; \
 	     e < (c)->trial->events + (c)->trial->count; e++)
-/* Steps that returned. */
+/* The steps that have returned, with their events. */
 #define FOR_EACH_STEP(c, e, s) \
 	FOR_EACH_EVENT(c, e)   \
 	for (const struct step *s = e->kind == EVENT_DONE ? step_of(c, e) : NULL; s; s = NULL)

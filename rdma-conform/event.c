@@ -15,7 +15,7 @@ const char *const skip_names[SKIP_COUNT] = {
 	[SKIP_OFFER] = "the device does not offer it",
 };
 
-/* The value that the verb records. */
+/* The names of the values that verbs record. */
 static const char *const value_names[VERB_COUNT] = {
 	[VERB_QP] = "number",	  [VERB_QUERY] = "state",   [VERB_PEEK] = "word",
 	[VERB_POLL] = "polled",	  [VERB_EVENT] = "events",  [VERB_WATCH] = "changed",

@@ -16,13 +16,13 @@
  */
 struct tag {
 	uint16_t program;   /* modulo 4096 */
-	uint8_t id;	    /* of the message */
+	uint8_t id;	    /* number of the message */
 	uint8_t generation; /* modulo 16: how often the buffer was filled before */
 };
 
-/* Write @length bytes of the message @tag, from its @offset on. */
+/* Fill @to with @length bytes of the message @tag, from @offset in the message on. */
 void tag_fill(void *to, size_t length, struct tag tag, uint64_t offset);
-/* Return how many bytes at @at belong to the message @tag from @offset on. */
+/* Return how many bytes at @at are equal to the message @tag from @offset on. */
 size_t tag_match(const void *at, size_t length, struct tag tag, uint64_t offset);
 /* Read the tag of the bytes at @at, which may begin within a word. Return false if they have no tag
  * of @program. */
@@ -88,7 +88,7 @@ struct event {
 struct offer {
 	char device[64];
 	uint32_t max_qp_wr, max_sge, max_cqe, max_srq_wr;
-	uint32_t recv_sge; /* of a receive; some devices have fewer than max_sge */
+	uint32_t recv_sge; /* most pieces of a receive; may be less than max_sge */
 	uint32_t mtu;	   /* bytes */
 	uint32_t atomics, windows, extended_cq, wr_api;
 	uint32_t inline_asked; /* queue pairs may ask for INLINE_BYTES of inline data */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A program is made of scenes that run at the same time. A scene has its own objects and its own
- * thread on each side, and puts its steps into phases. A sync separates two phases. The file
- * "scenes" has the scenes and explains their language. Objects and messages have numbers of the
- * scene, which are replaced by those of the program.
+ * Generate a program out of scenes that run at the same time. A scene has its own objects and its
+ * own thread on each side. It distributes its steps over phases, and a sync separates two phases.
+ * The file "scenes" contains the scenes and explains their language. A scene numbers its objects
+ * and messages from the start. This file replaces these numbers by unique numbers of the program.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -44,14 +44,14 @@ struct writing {
 	struct maker *maker;
 	uint8_t thread;
 	char line[512];
-	unsigned int length; /* of the line */
-	unsigned int index;  /* of the repetition */
-	bool turned;	     /* the sides are exchanged */
+	unsigned int length; /* length of the line */
+	unsigned int index;  /* index of the repetition */
+	bool turned;	     /* sides a and b are exchanged */
 	uint64_t variable[26];
 	uint8_t ids[2][IDS]; /* first index: @turned */
 };
 
-/* Return a random number below @below. xorshift64*: the same numbers on every machine. */
+/* Return a random number below @below. xorshift64* gives the same numbers on every machine. */
 static uint64_t pick(struct maker *m, uint64_t below)
 {
 	m->random ^= m->random >> 12;
@@ -76,7 +76,7 @@ static void write_number(struct writing *w, uint64_t number)
 	write_text(w, text, snprintf(text, sizeof(text), "%llu", (unsigned long long)number));
 }
 
-/* Write the value of a sum such as "$L+64". Return the rest of @text. */
+/* Append the value of a sum such as "$L+64" to the line. Return the rest of @text. */
 static const char *write_sum(struct writing *w, const char *text)
 {
 	uint64_t sum = 0;
@@ -95,7 +95,8 @@ static const char *write_sum(struct writing *w, const char *text)
 	return text;
 }
 
-/* Choose from "a|b|c" or from "4..9". Return the text behind the brace. */
+/* Append a choice from "a|b|c" or from "4..9" to the line. Return the text after the closing brace.
+ */
 static const char *write_choice(struct writing *w, const char *text)
 {
 	const char *end = strchr(text, '}');
@@ -159,8 +160,8 @@ static void renumber(struct writing *w, struct step *step)
 	step->id = step->id ? *id ?: UINT8_MAX : 0;
 }
 
-/* Leave out what the device does not support, inline data that is too long, and empty pieces at the
- * end. */
+/* Remove from a step: features that the device does not support, inline data that is too long, and
+ * empty pieces at the end. */
 static void reduce(const struct offer *offer, struct step *step)
 {
 	unsigned int most = step->verb == VERB_RECV ? offer->recv_sge : offer->max_sge;
@@ -208,7 +209,8 @@ static const char *block_lines(const char *name)
 	return strchr((char *)need(strstr(scenes_text, heading)) + 1, '\n') + 1;
 }
 
-/* Add the step of a thread: "act a0 post" for "act a post", and twice for "act * post". */
+/* Add a step for the thread: "act a post" becomes "act a0 post". "act * post" becomes a step of
+ * each side. */
 static void write_step(struct writing *w)
 {
 	char *side = strchr(w->line, ' ') + 1, copy[sizeof(w->line) + 2];
@@ -230,7 +232,8 @@ static void write_block(struct writing *w, const char *name, bool turn)
 	w->turned ^= turn;
 }
 
-/* Return how often the line is written: "? act", or "%8 act" and "%1..8 act". */
+/* Return how often to repeat the line: "? act" 0 or 1 times, "%8 act" 8 times, "%1..8 act" 1 to 8
+ * times. */
 static unsigned int repetitions(struct writing *w, const char **line)
 {
 	unsigned int from = 1, to = 1, count = 1;
@@ -286,10 +289,10 @@ static bool scene_offered(const struct scene *scene, const struct offer *o)
 	for (unsigned int i = 0; i < ARRAY_SIZE(features); i++)
 		if (!strcmp(features[i].name, scene->needs))
 			return features[i].offered;
-	abort(); /* there is no such feature */
+	abort(); /* the scene needs an unknown feature */
 }
 
-/* Read the scene behind *@at, which is NULL at first. Return false after the last one. */
+/* Read the next scene. *@at: NULL before the first scene. Return false after the last scene. */
 static bool scene_next(const char **at, struct scene *ret_scene)
 {
 	const char *heading = strstr(*at ?: scenes_text, "\nscene ");

@@ -231,7 +231,8 @@ void index_messages(struct check *c)
 static struct writer *writer_add(struct check *c, uint8_t side, const struct message *message,
 				 const struct message *request)
 {
-	/* The last place is kept so that a caller always has a writer to fill. */
+	/* If the array is full, overwrite the last element, because the caller always fills in a
+	 * writer. */
 	struct writer *w = &c->writers[min_of(c->writer_count, WRITERS - 1u)];
 
 	c->writer_count = w - c->writers + 1;

@@ -26,12 +26,12 @@ struct view {
 #define FILL 0xff
 #define SURE 16 /* bytes that do not occur by chance */
 
-/* The runs of the look of @v, which follow it. */
+/* The events for runs of bytes in the look of @v. They follow the event of the look. */
 #define FOR_EACH_RUN(v, e)                          \
 	for (const struct event *e = (v)->look + 1; \
 	     e < (v)->c->trial->events + (v)->c->trial->count && e->kind == EVENT_RUN; e++)
 
-/* A part of a piece that the judged piece has as well. Its length is 0 if there is none. */
+/* The part of a piece that overlaps the judged piece. The length is 0 if they do not overlap. */
 struct overlap {
 	uint32_t from, skip, length; /* offset in the look; offset in the piece */
 };

@@ -8,7 +8,7 @@
 
 #define BATCH	      8
 #define POLLS_TO_REST 1000
-#define EVENTS_MAX    100000 /* of a thread */
+#define EVENTS_MAX    100000 /* most events of a thread */
 
 /* Count the expected completions, so that a drain knows when it has finished. */
 static void account(struct agent *agent, uint64_t wr_id, enum ibv_wc_status status)
@@ -86,11 +86,12 @@ int cq_poll(struct agent_thread *t, struct cq *cq, int room)
 	return n;
 }
 
-/* Poll once. @idle: the number of empty polls before. After many of them let other threads have the
- * processor: the completion may be theirs to make. */
+/* Poll once. @idle: number of empty polls so far. Sleep after many empty polls: another thread may
+ * need the processor to produce the completion. */
 static int poll_or_rest(struct agent_thread *t, struct cq *cq, uint64_t room, unsigned int *idle)
 {
-	/* Some plug-ins return completions for ever, which would fill the memory. */
+	/* Stop at a limit, because some plug-ins return completions for ever, and their records
+	 * would fill the memory. */
 	int n = t->count > EVENTS_MAX ? -1 : cq_poll(t, cq, min_of(room, (uint64_t)BATCH));
 
 	*idle = n ? 0 : *idle + 1;

@@ -125,7 +125,7 @@ static bool fill_operation(struct agent *agent, struct qp *qp, const struct step
 		w = object_there(agent, 'w', step->mw);
 		wr->opcode = IBV_WR_LOCAL_INV;
 		wr->invalidate_rkey = w ? w->mw.mw->rkey : 0;
-		return w && w->mw.address; /* a window without a bind has no key to invalidate */
+		return w && w->mw.address; /* an unbound window has no key to invalidate */
 	default:
 		return false;
 	}
@@ -223,7 +223,7 @@ static int post_list(struct qp *qp, struct chain *chain, unsigned int *ret_bad)
 
 	for (unsigned int i = 0; i < chain->count; i++) {
 		chain->wr[i].next = i + 1 < chain->count ? &chain->wr[i + 1] : NULL;
-		/* Only these have a call. */
+		/* Only these operations have an ibv_wr_*() call. */
 		by_wr &= chain->wr[i].opcode <= IBV_WR_ATOMIC_FETCH_AND_ADD;
 	}
 	if (by_wr)

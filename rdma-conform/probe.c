@@ -87,7 +87,8 @@ static bool mr_add(struct ibv_pd *pd, struct things *t, int access)
 	return t->mr;
 }
 
-/* Some plug-ins refuse an object and leave errno at 0. */
+/* Return 0 or the errno of a failed creation. Some plug-ins leave errno at 0: return EINVAL then.
+ */
 static int refusal(bool made)
 {
 	return made ? 0 : errno ?: EINVAL;

@@ -16,7 +16,7 @@
 struct cm {
 	struct agent *agent;
 	struct rdma_event_channel *channel;
-	struct rdma_cm_id *listener, *client, *server, *last; /* of the last event */
+	struct rdma_cm_id *listener, *client, *server, *last; /* @last: id of the last event */
 };
 
 static const char request[8] = "request", reply[8] = "reply";
@@ -30,8 +30,8 @@ static bool address_make(const struct agent *agent, struct sockaddr_in *ret_addr
 	return !memcmp(agent->gid.raw, ipv4, sizeof(ipv4));
 }
 
-/* Wait for an event of @type of @id, or of any id. Return a positive errno. @data: bytes that the
- * event must have, or NULL. */
+/* Wait for an event of @type for @id, or for any id if @id is NULL. Return a positive errno. @data:
+ * bytes that the event must have, or NULL. */
 static int take(struct cm *cm, struct rdma_cm_id *id, enum rdma_cm_event_type type,
 		const char *data, int status)
 {

@@ -93,7 +93,8 @@ static void done_add(struct tally *t, const struct step *step, const struct even
 		t->requests++;
 		t->accepted += e->done.value[0] > 0;
 	}
-	/* The result of a step "try" is its answer, even if it is an error. */
+	/* A step "try" counts as taken even if the device refuses it, because both are valid
+	 * results. */
 	if (e->done.error && step->verb != VERB_TRY) {
 		t->refused++;
 		t->refusals[step->verb][min_of(e->done.error, ERRNOS - 1ul)]++;
@@ -102,7 +103,7 @@ static void done_add(struct tally *t, const struct step *step, const struct even
 	}
 }
 
-/* Steps that access memory or wait do not call the device. */
+/* Return whether a step calls the device. Steps that access memory or wait do not. */
 static bool asks_device(const struct step *step)
 {
 	const uint64_t others = 1ull << VERB_FILL | 1ull << VERB_LOOK | 1ull << VERB_SET |

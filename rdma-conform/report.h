@@ -13,7 +13,8 @@ enum format {
 
 #define ERRNOS 256 /* a larger errno counts as the last one */
 
-/* Counts of the steps that call the device and were taken, and of the causes of the others. */
+/* Counts of steps that call the device: steps that were taken, and causes why other steps were not.
+ */
 struct tally {
 	uint64_t taken, left_out, refused;
 	uint64_t requests, accepted; /* posts to send queues */

@@ -4,7 +4,8 @@
 
 #include "rdma-conform/rules.h"
 
-/* Other reasons end with IBV_WC_REM_ACCESS_ERR. */
+/* Expected status by reason of the denial. Reasons that are not in the table expect
+ * IBV_WC_REM_ACCESS_ERR. */
 static const enum ibv_wc_status statuses[DENIED_COUNT] = {
 	[DENIED_LKEY] = IBV_WC_LOC_PROT_ERR,
 	[DENIED_LOCAL_DOMAIN] = IBV_WC_LOC_PROT_ERR,

@@ -23,7 +23,8 @@ static void report(struct check *c, const struct wound *w)
 
 #define ANY_OPERATION -1
 
-/* Report wounds of the kind. @operation: that of the request. OP_COUNT is a receive. */
+/* Report the wounds (wrong bytes) with this harm and cause. @operation: operation of the request;
+ * OP_COUNT: a receive */
 static void wounds(struct check *c, enum harm harm, enum cause cause, int operation)
 {
 	if (operation == ANY_OPERATION)

@@ -8,9 +8,9 @@
 
 /* The requests of a queue pair, by side. */
 struct traffic {
-	unsigned int sends[2], receives[2]; /* sends that take a receive */
-	uint64_t longest[2], shortest[2];   /* bytes of a send, and of a receive */
-	bool right;			    /* no request is wrong, and each message fits */
+	unsigned int sends[2], receives[2]; /* @sends: only those that consume a receive */
+	uint64_t longest[2], shortest[2];   /* bytes: longest send, shortest receive */
+	bool right;			    /* no request must be denied, and each message fits */
 };
 
 static struct traffic traffic_of(const struct check *c, uint8_t number)
@@ -36,7 +36,7 @@ static struct traffic traffic_of(const struct check *c, uint8_t number)
 	return t;
 }
 
-/* Every message has a receive that is long enough for any of them. */
+/* Return whether each message has a receive, and each receive is long enough for each message. */
 static bool receives_suffice(const struct traffic *t)
 {
 	return t->sends[0] <= t->receives[1] && t->sends[1] <= t->receives[0] &&

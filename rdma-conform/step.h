@@ -88,7 +88,7 @@ enum probe {
 #define HAS(step, name) ((step)->words >> WORD_##name & 1)
 #define WORD(name)	(1ull << WORD_##name)
 
-/* Return @memory. The program cannot go on without it. */
+/* Return @memory, or abort if it is NULL. */
 static inline void *need(void *memory)
 {
 	if (!memory)

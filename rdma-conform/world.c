@@ -16,7 +16,7 @@
 #include "util/util.h"
 
 #define FOREVER	    INT64_MAX / 2
-#define START_LIMIT 60000000000ll /* ns to open the device, which no patience concerns */
+#define START_LIMIT 60000000000ll /* ns to open the device, independent of @patience */
 
 static unsigned int events_count(const struct agent *agent)
 {
@@ -91,8 +91,8 @@ static void user_set(const struct world_options *options, uint8_t side)
 	}
 }
 
-/* Fork a process that runs one agent, or both of them as threads. @others: descriptors that it
- * closes, so that the connections of an agent close when it dies. */
+/* Fork a process that runs one agent, or both agents as threads. @others: descriptors that the
+ * process closes, so that the death of an agent closes its connections. */
 static pid_t agents_fork(const struct agent_start *start, unsigned int agents, const int *others,
 			 unsigned int count)
 {

@@ -32,14 +32,14 @@ void world_stop(struct world *world);
 /* Run @program. *@ret_trial is valid until the next call. Agents that died are started again. */
 int world_run(struct world *world, const struct program *program, struct trial *ret_trial);
 /* shrink.c: */
-/* Return whether @program breaks @rule within @runs runs. *@ret_check is the check of that run, or
- * of the last one. */
+/* Return whether @program breaks @rule within @runs runs. *@ret_check: the check of the run that
+ * broke the rule, or of the last run */
 bool breaks(struct world *world, const struct program *program, const struct rule *rule,
 	    unsigned int runs, struct check *ret_check, struct trial *ret_trial);
 /*
  * Remove steps of @program as long as it still breaks @rule, for at most @limit ns. The speed of
- * programs differs in each run: a step is needed if the rule held in several runs without it.
- * Return in how many of a hundred runs the rule was broken.
+ * programs differs in each run. Keep a step if the rule held in several runs without the step.
+ * Return the percentage of runs that break the rule.
  */
 unsigned int shrink(struct world *world, struct program *program, const struct rule *rule,
 		    int64_t limit);
