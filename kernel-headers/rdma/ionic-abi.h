@@ -112,8 +112,8 @@ struct ionic_srq_resp {
 	__aligned_u64 rq_cmb_offset;
 };
 
-/* Page shared with the kernel: converts device time to wall clock. The layout is the same for all
- * drivers with such a page. */
+/* Page shared with the kernel: the parameters that convert device time to wall clock. All drivers
+ * with such a page have the same layout. */
 struct ionic_clock_info {
 	__u32 sign; /* odd while the kernel writes */
 	__u32 resv;

@@ -117,11 +117,11 @@ struct device {
 	int abi_version;
 	int node_type, link_layer;
 	bool resizes_srq;
-	bool loose_modify;   /* requests have garbage in what their mask does not name */
+	bool loose_modify;   /* members that the mask does not name have undefined values */
 	bool short_numbers;  /* QPNs have 16 bits, and work is datagrams: model/datagram.c */
-	uint32_t xrc_bit;    /* of the QPN of an XRC receiver, which has it for the process alone */
-	uint8_t gid_base;    /* the backend's GID that is the device's first */
-	uint32_t lacks;	     /* of the port's capabilities */
+	uint32_t xrc_bit;    /* bit that only the process sees in the QPN of an XRC receiver */
+	uint8_t gid_base;    /* index of the backend's GID that is the device's first GID */
+	uint32_t lacks;	     /* capabilities that the port does not have */
 	uint8_t cqes_beyond; /* entries above max_cqe that the driver accepts */
 	const struct field *fields[REQUEST_KINDS];
 
@@ -189,7 +189,7 @@ struct device {
 };
 
 /* clang-format off */
-/* Every device: a new one is named here and in documentation/devices.md. */
+/* The list of all devices. Add a new device here and in documentation/devices.md. */
 #define ALL_DEVICES(X)                                                                             \
 	X(mlx5) X(mlx5_dynamic) X(mlx5_full)                                                       \
 	X(mlx4) X(mlx4_ib)                                                                         \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Rings of efa: requests and receives are read, completions are written. Two callers use this file:
+ * Rings of efa: read requests and receives, and write completions. Two callers use this file:
  * efa.c, which plays the kernel to a provider, and tests/hosts/vm/pci, which plays the hardware to
  * the kernel's driver.
  */

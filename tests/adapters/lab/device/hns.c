@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * hns: what the kernel driver of Kunpeng's adapters answers. All numbers in memory are
+ * hns: the answers of the kernel driver of Kunpeng's adapters. All numbers in memory are
  * little-endian, except doorbell records, which have the byte order of the processor.
  *
- * "hns" is HIP09 on a kernel that grants a context no features, and "hns-full" is HIP09 on a
- * kernel that grants long lists and has all answers. "hns-hip08" is the older adapter, which has no
- * datagrams. In traces it has no doorbell records.
+ * "hns" is HIP09 on a kernel that grants a context no features, and "hns-full" is HIP09 on a kernel
+ * that grants long lists and fills in all members of its answers. "hns-hip08" is the older adapter,
+ * which has no datagrams. In traces it has no doorbell records.
  */
 #include "tests/adapters/lab/device/hns.h"
 #include "tests/adapters/lab/device/bytes.h"
@@ -19,7 +19,7 @@
 
 enum {
 	PART = 0xa222,
-	PAGE = 4096, /* alignment of the parts of a buffer, whatever the pages of the system are */
+	PAGE = 4096, /* alignment of the parts of a buffer, for each page size of the system */
 	HARDWARE_OLD = 0x100,
 	HARDWARE = 0x130,
 	NUMBERS = 1 << 24,
@@ -72,7 +72,7 @@ static const struct field srq_fields[] = {
 };
 #undef F
 
-static uint32_t granted; /* the same for all contexts of a process */
+static uint32_t granted; /* features of all contexts of a process */
 
 static bool is_full(void)
 {
@@ -102,7 +102,7 @@ static int get_context(struct command *command)
 					1 << HNS_ROCE_CREATE_QP_FLAGS_LDCP |
 					1 << HNS_ROCE_CREATE_QP_FLAGS_DIP;
 	}
-	/* Linux 5.4 has completions of 32 bytes alone. */
+	/* Linux 5.4 has only completions of 32 bytes. */
 	if (host_is("old-kernel"))
 		response.cqe_size = 0;
 	command_reply(command, &response, host_answer(sizeof(response), OLD_CONTEXT));
@@ -302,7 +302,7 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	return 0;
 }
 
-/* The adapter begins with index 0 after a reset, whatever the records say. */
+/* Begin with index 0 after a reset. The adapter ignores the records then. */
 static void modified(struct object *qp, struct command *command)
 {
 	struct hns_roce_ib_modify_qp_resp response = { .tc_mode = TC_DSCP, .priority = PRIORITY };
@@ -341,7 +341,8 @@ static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struc
 	r = model_create_srq(srq, q->max_wr, q->max_sge);
 	if (r)
 		return r;
-	/* A register says that there are new indices, and keeps only its last store. */
+	/* The register of all queues keeps only its last store. Therefore entries of the ring need
+	 * a mark. */
 	for (uint32_t i = 0; model_on() && i < q->max_wr; i++)
 		played->indices[i] = HNS_FREE;
 	trace_watch_object(srq, "buffer", srq->rq.base, (size_t)q->max_wr * srq->rq.stride);
@@ -354,7 +355,7 @@ static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struc
 	return 0;
 }
 
-/* A new kernel resolves the address. */
+/* Create an address handle. A new kernel resolves the MAC address. */
 static int create_ah(struct object *ah, const struct ib_uverbs_ah_attr *q, struct command *command)
 {
 	const struct hns_roce_ib_create_ah_resp response = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests of hns: where they are, and what they say. */
+/* Find and read requests of hns. */
 #include "tests/adapters/lab/device/bytes.h"
 #include "tests/adapters/lab/device/hns.h"
 
@@ -75,7 +75,7 @@ static int read_list(const struct object *qp, const uint8_t *wqe, struct work *w
 	return total == word(wqe, 1) ? 0 : -EINVAL;
 }
 
-/* Read the few bytes that a datagram has in the unused bits of its words. */
+/* Read inline data from the unused bits in the words of a datagram. */
 static uint32_t read_scattered(const uint8_t *wqe, uint8_t *to)
 {
 	const uint32_t words[] = { word(wqe, 1) >> 16, word(wqe, 3) >> 24,
@@ -196,7 +196,7 @@ static int count_new(const struct queue *queue)
 	return record > UINT16_MAX || count > queue->entries ? -EINVAL : count;
 }
 
-/* Whether the index in a request that came through its page is its own. */
+/* Return whether a request that came through the page has its own index in the first word. */
 static bool is_direct(const struct object *qp, uint32_t first)
 {
 	const struct hns_played_qp *played = qp->device;
@@ -275,7 +275,7 @@ int hns_next_receive(struct object *queue, struct work *work)
 	return 1;
 }
 
-/* A receive of a shared queue is named by its place in the buffer. */
+/* Return the number of a receive in a trace. For a shared queue this is its place in the buffer. */
 uint16_t hns_traced_id(const struct object *qp, bool receive, uint32_t index)
 {
 	const struct object *srq = receive ? qp->srq : NULL;

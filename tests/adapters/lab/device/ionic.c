@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ionic: what the kernel driver of AMD Pensando's adapters answers. "ionic" has the second version
- * of requests and two pipelines, and holds copies of queues in memory of the device. A copied
- * request can be its own doorbell. "ionic-v1" has the first version, one pipeline, and no such
- * memory.
+ * ionic: the answers of the kernel driver of AMD Pensando's adapters. "ionic" has the second
+ * version of requests and two pipelines, and holds copies of queues in memory of the device. A
+ * copied request can contain its doorbell. "ionic-v1" has the first version, one pipeline, and no
+ * such memory.
  */
 #include "tests/adapters/lab/device/ionic.h"
 #include "tests/adapters/lab/device/bytes.h"
@@ -27,7 +27,7 @@ enum {
 	OPCODES = 11,
 	OLD_CONTEXT = 32, /* bytes of an answer without the clock */
 	DOORBELLS_IN_PAGE = 0x80,
-	SECOND_RING = 0x800000, /* in numbers of completion rings */
+	SECOND_RING = 0x800000, /* bit in the number of the second pipeline's completion ring */
 	MAP_DOORBELLS = 0x10000,
 	MAP_CLOCK = 0x20000,
 	MAP_COPIES_SHIFT = 24, /* offset of the first queue pair's copies */
@@ -116,7 +116,7 @@ static int alloc_pd(struct object *pd, struct command *command)
 	return 0;
 }
 
-/* Whether a ring begins at a page and has the size that its other members say. */
+/* Return whether a ring begins at a page, and whether its size fits its other members. */
 static bool is_ring(const struct ionic_qdesc *q)
 {
 	return q->addr && !(q->addr % host_page()) && q->depth_log2 && q->depth_log2 <= 16 &&
@@ -257,7 +257,7 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	    !pipeline_choose(qp, d.udma_mask, &played->pipeline))
 		return EINVAL;
 	r = rings_take(qp, &d, &response);
-	/* A process may use all of a request. */
+	/* A process may use each byte of a request. */
 	whole.max_send_sge = qp->sq.stride / SGE;
 	whole.max_recv_sge = qp->rq.stride / SGE;
 	if (!r)

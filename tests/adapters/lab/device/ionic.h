@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Shared by ionic.c, which answers commands, ionic_ring.c, which finds requests, and ionic_wqe.c,
- * which knows the formats of requests and completions. */
+ * which reads requests and writes completions. */
 #ifndef DEVICES_IONIC_H
 #define DEVICES_IONIC_H
 
@@ -14,7 +14,7 @@ enum {
 	IONIC_SQ_TYPE = 3, /* places of doorbells, in words of 64 bits */
 	IONIC_RQ_TYPE = 4,
 	IONIC_CQ_TYPE = 5,
-	IONIC_SPEC = 8, /* entries of a request whose lengths stand together */
+	IONIC_SPEC = 8, /* most entries of a list with the lengths in front */
 };
 
 #define IONIC_CLOCK_MASK ((1ull << 48) - 1)
@@ -30,10 +30,10 @@ struct ionic_played_qp {
 	unsigned int pipeline;
 	struct ionic_played_ring sq, rq;
 	uint32_t walked;	   /* sends whose messages were counted */
-	uint32_t messages;	   /* of a connection, free-running */
-	uint32_t *message_of;	   /* number behind that of the message, by position */
+	uint32_t messages;	   /* messages of a connection, free-running */
+	uint32_t *message_of;	   /* number of the message plus 1, by position */
 	bool *local;		   /* the request sends no message, by position */
-	bool send_over, recv_over; /* the process completes the others */
+	bool send_over, recv_over; /* after a failure: the process completes the other requests */
 };
 
 struct ionic_played_cq {
@@ -42,7 +42,8 @@ struct ionic_played_cq {
 	unsigned int mask; /* pipelines whose rings exist */
 };
 
-/* The first version of requests, one pipeline, and queues in memory of the process alone. */
+/* Return whether the device has the first version of requests, one pipeline, and queues only in
+ * memory of the process. */
 bool ionic_is_old(void);
 
 /* ionic_ring.c */
@@ -52,7 +53,7 @@ int ionic_next_receive(struct object *queue, struct work *work);
 void ionic_forget(struct object *qp);
 void ionic_ring_mapped(struct object *qp, bool receives, void *at);
 
-/* ionic_wqe.c. Return 0, or -EINVAL for a request that cannot be. */
+/* ionic_wqe.c. Return 0, or -EINVAL for an invalid request. */
 int ionic_read_send(const struct object *qp, const uint8_t *wqe, struct work *work);
 int ionic_read_receive(const struct object *qp, const uint8_t *wqe, struct work *work);
 /* Count the message of the send at this position. */

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Where ionic finds requests in run mode. All queues of a type share a register, which keeps the
- * last store only. Therefore the device needs a mark in the ring.
+ * Find requests of ionic in run mode. All queues of a type share a register, which keeps only the
+ * last store. Therefore the device needs a mark in the ring.
  *
- * A ring in memory of the device has it in the last word of each place. The process copies a
- * request in ascending words, and the last word is its own doorbell if the ring has express
+ * In a ring in memory of the device, the mark is the last word of each place. The process copies
+ * the words of a request in ascending order. The last word is a doorbell if the ring has express
  * doorbells. The device overwrites that word when it has read the request.
  *
- * A ring in memory of the process alone has it in the first word, which is the position. This
- * tree's provider writes it last. Release 65 writes it before other words, so that it does not run
- * on such a ring.
+ * In a ring only in memory of the process, the mark is the first word, which is the position. This
+ * tree's provider writes the position last. Release 65 writes the position before other words, and
+ * therefore does not run on such a ring.
  */
 #include "tests/adapters/lab/device/ionic.h"
 #include "tests/adapters/lab/device/bytes.h"
@@ -18,7 +18,7 @@
 #include <stdio.h>
 #include "tests/adapters/lab/shim/shim.h"
 
-/* A word that no request has at either place. */
+/* A value that no request has in its first or last word. */
 #define UNWRITTEN 0x5a17c0ffee5a17c0ull
 
 enum {
@@ -82,9 +82,9 @@ void ionic_ring_mapped(struct object *qp, bool receives, void *at)
 }
 
 /*
- * Find the next request. The place in front of it is forgotten again: that request was executed,
- * and the process cannot have posted another one there, because a place always stays free. 0: there
- * is none; -EINVAL: its mark is wrong.
+ * Find the next request. Clear the mark of the previous place: its request was executed. The
+ * process cannot have posted another request there yet, because one place always stays free. Return
+ * 0 if there is no request, and -EINVAL if its mark is wrong.
  */
 static int find(const struct object *qp, const struct queue *queue,
 		const struct ionic_played_ring *ring, unsigned int type, const uint8_t **ret_wqe)

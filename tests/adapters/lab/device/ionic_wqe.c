@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Formats of ionic: what a request says, and what a completion looks like. A request begins with
- * its position, which is little-endian, as are indices in completions. All other numbers are
- * big-endian.
+ * Formats of requests and completions of ionic. A request begins with its position. Positions, and
+ * indices in completions, are little-endian. All other numbers are big-endian.
  */
 #include "tests/adapters/lab/device/ionic.h"
 #include "tests/adapters/lab/device/bytes.h"
@@ -28,10 +27,10 @@ enum {
 	FLAG_INLINE = 1 << 2,
 	FLAG_SIGNALED = 1 << 3,
 	FLAG_COLOR = 1 << 4,
-	LENGTHS_SHIFT = 12, /* form of the lengths that stand together */
+	LENGTHS_SHIFT = 12, /* place of the form of the lengths in front of a list */
 	LENGTHS_32 = 1,
 	LENGTHS_16 = 2,
-	LENGTHS = 8, /* of 32 bits; twice as many of 16 bits */
+	LENGTHS = 8, /* number of lengths of 32 bits; twice as many have 16 bits */
 	BIND_WRITE = 1 << 1,
 	BIND_READ = 1 << 2,
 	BIND_ATOMIC = 1 << 3,
@@ -82,8 +81,8 @@ static bool is_local(const struct object *qp, uint8_t opcode)
 	return qp->qp_type == IBV_QPT_UD || opcode == IBV_WR_LOCAL_INV || opcode == IBV_WR_BIND_MW;
 }
 
-/* Entries begin behind the lengths, which repeat theirs. The lengths of up to two entries never
- * stand together. */
+/* Read a list. The lengths in front repeat the lengths of the entries. A list of up to two entries
+ * has no lengths in front. */
 static int read_list(const uint8_t *wqe, uint32_t stride, bool spec, struct work *work)
 {
 	uint32_t count = wqe[AT_COUNT], form = get16(wqe + AT_FLAGS) >> LENGTHS_SHIFT;
@@ -189,7 +188,7 @@ static int read_target(const struct object *qp, const uint8_t *wqe, struct work 
 	return 0;
 }
 
-/* A local request completes in any case, because the process waits for it. */
+/* Read a send. A local request always completes, because the process waits for its completion. */
 int ionic_read_send(const struct object *qp, const uint8_t *wqe, struct work *work)
 {
 	const struct ionic_played_qp *played = qp->device;
@@ -249,8 +248,9 @@ void ionic_count_message(const struct object *qp, const uint8_t *wqe, uint32_t p
 
 /* ---- completions */
 
-/* A process reports how far it polled only through a register of all queues. Each request has at
- * most one completion, and a ring has room for all requests that a correct program posts. */
+/* Return the room for completions. A process reports how far it has polled only through a register
+ * of all queues. Each request has at most one completion, and a ring has room for all requests that
+ * a correct program posts. */
 uint32_t ionic_room(struct object *cq)
 {
 	return cq->ring.entries - 1;
@@ -264,7 +264,7 @@ bool ionic_armed(struct object *cq, struct arm *ret_arm)
 	return !event_is_unread(cq);
 }
 
-/* Write an entry whose last word lacks the bit that tells its lap. */
+/* Write an entry. The last word in @cqe has no color bit yet, which changes in each lap. */
 static void write_entry(struct object *cq, unsigned int pipeline, uint8_t *cqe)
 {
 	struct ionic_played_cq *played = cq->device;
@@ -355,8 +355,8 @@ static void walk(const struct object *qp, uint16_t index)
 	}
 }
 
-/* An error ends the queue: the process completes what is behind it. A request that was only flushed
- * is completed by the process, too. */
+/* Complete a send. After an error the process completes the later requests. The process also
+ * completes a request that was only flushed. */
 static void complete_send(struct object *cq, const struct completion *c)
 {
 	struct ionic_played_qp *played = c->qp->device;

@@ -133,7 +133,8 @@ static int list_run(struct run *run, const uint8_t *list, unsigned count)
 {
 	int r = list && count <= CHANGES_MOST ? 0 : EINVAL;
 
-	/* Headers are parsed again at the end: removals and insertions belong together. */
+	/* Parse the headers again only after the last change, because removals and insertions
+	 * belong together. */
 	for (unsigned i = 0; !r && i < count; i++)
 		r = list_change(run, list + (size_t)i * CHANGE);
 	return r;
@@ -238,7 +239,7 @@ static int pop_0(struct run *run)
 	return done(run, anchor_find(run->p, FIRST_VLAN, &at) && mlx5_packet_remove(run->p, at, 4));
 }
 
-/* Leave an Ethernet header, whose fields the list then sets. */
+/* Replace the tunnel's headers by an Ethernet header. The list of changes then sets its fields. */
 static int decap_l3_0(struct run *run, bool has_vlan)
 {
 	static const uint8_t tagged[18] = { [12] = 0x81, [16] = 0x08 },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Changes of headers: a word of the packet, which has a number, and bits of it. Words of format 0
- * have 64 bits, those of later formats 32.
+ * Changes of headers. A change names a word of the packet by a number, and bits of this word. Words
+ * of format 0 have 64 bits. Words of later formats have 32 bits.
  */
 #include "tests/adapters/lab/device/mlx5_packet.h"
 
@@ -145,7 +145,7 @@ static bool bits_get(struct mlx5_packet *p, int format, unsigned word, unsigned 
 	return true;
 }
 
-/* A packet without the header stays as it is. */
+/* Set bits of a word. Do not change a packet that has no such header. */
 static void bits_set(struct mlx5_packet *p, int format, unsigned word, unsigned low, unsigned width,
 		     uint64_t value)
 {

@@ -22,7 +22,7 @@ enum {
 	SEND_OFFSET = 0x40,
 };
 
-/* Where the addresses of a kind begin. */
+/* The first address of each kind of object. */
 static const uint64_t tables_at = 0xd300000000, meters_at = 0xd400000000,
 		      samplers_at = 0xd500000000;
 

@@ -28,7 +28,7 @@ enum {
 	GRE_HAS_CHECKSUM = 1u << 31,
 };
 
-/* What is left of the packet to read. */
+/* The rest of the packet, which is not parsed yet. */
 struct cursor {
 	const struct mlx5_packet *p;
 	size_t at;

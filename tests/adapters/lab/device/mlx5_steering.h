@@ -9,11 +9,12 @@
 #include "tests/adapters/lab/device/mlx5_packet.h"
 #include "tests/adapters/lab/scenario/lab.h"
 
-/* Addresses where numbers of changes of headers and of patterns begin. */
+/* The addresses of the change of headers and of the pattern with index 0. */
 #define MLX5_CHANGES_AT	 0x4000000000ull
 #define MLX5_PATTERNS_AT 0x5000000000ull
 
-/* Parsers, as the device is configured. Protocols that no packet has together share them. */
+/* The device's configuration of parsers. Protocols that do not occur in one packet share a parser.
+ */
 enum {
 	PARSER_OF_ICMP = 0,	 /* and the first word of GTPU */
 	PARSER_OF_ICMP_DATA = 1, /* and its second word */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Follow steering entries: each compares a packet, and names the next one. */
+/* Follow steering entries. Each entry compares a packet, and names the next entry. */
 #include "tests/adapters/lab/device/mlx5_key.h"
 #include "tests/adapters/lab/device/mlx5_steering.h"
 
@@ -127,7 +127,7 @@ static int index_find(const struct entry *e, const struct mlx5_packet *p, int fo
 	uint8_t key[WIDE_KEY_SIZE];
 	const uint8_t *mask;
 
-	/* An entry that leads to wide ones is wide, and its next type is a definer. */
+	/* An entry in front of wide entries is wide, and its next lookup type is a definer. */
 	if (e->is_match && mlx5_definer_find(e->next, &mask) >= 0) {
 		if (!definer_key(p, e->next, key))
 			return EOPNOTSUPP;

@@ -55,7 +55,7 @@ struct lab_steered {
 	unsigned int entries; /* that the packet met */
 	size_t length;
 	uint8_t frame[512]; /* at the end */
-	/* Where copies of it end, and their lengths. */
+	/* The number of copies, the addresses at which they end, and their lengths. */
 	unsigned int copies;
 	uint64_t copy_at[LAB_COPIES];
 	size_t copy_length[LAB_COPIES];
@@ -65,7 +65,7 @@ struct lab_steered {
 #define LAB_DROP_RX  0xd0d0000040ull
 #define LAB_DROP_TX  0xd0d0000080ull
 #define LAB_ALLOW_TX 0xd0d00000c0ull
-/* The same of the switch, and of the functions that it connects. */
+/* Addresses of the switch, and of the functions that the switch connects. */
 #define LAB_SWITCH_DROP_RX 0xd1d0000040ull
 #define LAB_SWITCH_DROP_TX 0xd1d0000080ull
 #define LAB_UPLINK_RX	   0xd1d00000c0ull

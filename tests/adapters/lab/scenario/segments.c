@@ -95,7 +95,7 @@ static void every_inline(struct script *s)
 	}
 }
 
-/* Requests that cannot be: too long, with inline data of a read, and with too many entries. */
+/* Invalid requests: too long, a read with inline data, and too many entries. */
 static void refused(struct script *s)
 {
 	struct ibv_sge sge[SGES + 1] = { script_sge(s, 0, 65) };
@@ -204,7 +204,7 @@ static void make(struct script *s, const struct ibv_qp_cap *cap)
 		script_modify(s, state);
 }
 
-/* Each cause, in front of a request that is flushed. */
+/* Each cause of a failure, followed by a request that is flushed. */
 static void causes(struct script *s)
 {
 	static const enum ibv_wc_status all[] = {
@@ -237,7 +237,7 @@ static void arming(struct script *s)
 	}
 }
 
-/* Completions that no program has polled. */
+/* Completions that the program has not polled. */
 static void unread(struct script *s)
 {
 	for (uint32_t i = 0; i < 3; i++) {
@@ -252,7 +252,7 @@ static void unread(struct script *s)
 	}
 }
 
-/* Use a queue pair again after a reset, in front of which a completion was not read. */
+/* Use a queue pair again after a reset. One completion was not polled before the reset. */
 static void again(struct script *s)
 {
 	make(s, &small);

@@ -86,7 +86,7 @@ struct hca_srq {
 /* A message on its way to another adapter. */
 struct hca_sending {
 	bool busy;
-	uint32_t first; /* PSN, of the next message if there is none */
+	uint32_t first; /* PSN of the message, or of the next message if none is under way */
 	uint32_t packets, sent, acked;
 	uint32_t retries, rnr_retries;
 	uint64_t deadline, wait_until; /* milliseconds */
@@ -94,16 +94,16 @@ struct hca_sending {
 };
 
 enum {
-	HCA_ATOMICS = 16, /* results that are kept, for a repetition */
+	HCA_ATOMICS = 16, /* stored results, for repeated requests */
 };
 
 /* A message on its way from another adapter. */
 struct hca_receiving {
 	uint32_t psn, msn; /* expected PSN, messages so far */
-	bool refused;	   /* a packet was missed, and that was said */
-	uint8_t *bytes;	   /* of a send, up to its last packet */
+	bool refused;	   /* a packet is missing, and a NAK was sent */
+	uint8_t *bytes;	   /* data of a send, up to its last packet */
 	size_t length, room;
-	uint64_t at; /* of a write: where the next packet goes */
+	uint64_t at; /* write: address for the next packet */
 	uint64_t left;
 	uint32_t key, total;
 	struct {
@@ -199,7 +199,7 @@ extern struct hca {
 	struct hca_key keys[HCA_KEYS];
 	struct group groups[HCA_GROUPS];
 	bool uars[HCA_UARS];
-	/* Of an Ethernet port. */
+	/* Addresses of an Ethernet port. */
 	struct hca_address addresses[HCA_ADDRESSES];
 	struct hca_frames sqs[HCA_FRAME_QUEUES], rqs[HCA_FRAME_QUEUES];
 	/* Greater than any number that was used: a pass looks no further. */
@@ -282,7 +282,7 @@ uint64_t hca_node_guid(void);
 /* Return the largest values of capabilities of this type. */
 uint8_t *hca_most(uint32_t type);
 
-/* mlx5_roce.c: an Ethernet port in the place of the InfiniBand one. */
+/* mlx5_roce.c: an Ethernet port instead of the InfiniBand port. */
 extern bool hca_ethernet;
 void hca_roce_capabilities(void);
 /* Return whether the register is one of an Ethernet port. */
@@ -354,7 +354,7 @@ bool hca_queues(void);
 /* mlx5_event.c: completions and events. */
 /* @solicited: the sender asks for an event. */
 void hca_complete(uint32_t cq, const struct completion *completion, bool solicited);
-/* A frame that the netdev receives. @sum: of its IP packet. */
+/* Complete a frame that the netdev receives. @sum: checksum of its IP packet */
 void hca_complete_frame(uint32_t cq, const struct completion *completion, uint16_t sum);
 void hca_announce_all(void);
 /* Write an event with these bytes to the queue that takes its type. */

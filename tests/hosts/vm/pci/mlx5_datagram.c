@@ -27,7 +27,7 @@ enum {
 	/* IP, UDP, BTH, DETH and ICRC */
 	IPV4_OVERHEAD = IPV4 + 8 + 12 + 8 + 4,
 	DATAGRAM_PORT = 0xc001,
-	GID_IPV4 = 12, /* where a GID has an IPv4 address */
+	GID_IPV4 = 12, /* offset of the IPv4 address in a GID */
 };
 
 static struct group *group_of(const uint8_t *gid, uint32_t qp)
@@ -94,7 +94,7 @@ static void fill_ipv4(struct message *m, const uint8_t *av, const uint8_t *from)
 	uint32_t sum = 0;
 
 	put32(ip, 0x45u << 24 | (uint32_t)av[AV_CLASS] << 16 | (m->bytes + IPV4_OVERHEAD));
-	put32(ip + 4, 0x4000); /* may not be divided */
+	put32(ip + 4, 0x4000); /* do not fragment */
 	put32(ip + 8, (uint32_t)av[AV_HOPS] << 24 | IPPROTO_UDP << 16);
 	memcpy(ip + 12, from + GID_IPV4, 4);
 	memcpy(ip + 16, av + AV_GID + GID_IPV4, 4);
@@ -132,7 +132,7 @@ static bool leads_here(const uint8_t *av)
 	return hca_ethernet ? hca_is_own_mac(av + AV_MAC) : get16(av + AV_LID) == HCA_LID;
 }
 
-/* Send the datagram to the cable. A queue pair of management is known by its small number there. */
+/* Send the datagram to the cable, where the management queue pair has the number 1. */
 static enum ibv_wc_status send_packet(const struct message *m, const uint8_t *av, uint32_t length,
 				      uint32_t number, uint32_t qkey)
 {

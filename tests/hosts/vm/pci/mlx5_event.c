@@ -87,7 +87,7 @@ void hca_complete_frame(uint32_t number, const struct completion *c, uint16_t su
 		return;
 	cqe = mlx5_completion(c, play_now() * 1000000);
 	put16(cqe.path + CQE_CHECKSUM, sum);
-	cqe.opcode_qpn = 0; /* no mark of a flow */
+	cqe.opcode_qpn = 0; /* no flow tag */
 	mlx5_write_cqe(&cq->object, &cqe, CQE_RESP_SEND, 0);
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Frames of the netdev. Its send queues send to a tap device of this machine. The name of that is
- * "wire" and the slot of the adapter. A frame from there goes to the first receive queue that has a
- * buffer. Steering is not played.
+ * Frames of the netdev. The send queues send to a tap device of this machine, whose name is "wire"
+ * and the slot of the adapter. A frame from the tap device goes to the first receive queue that has
+ * a buffer. Steering is not emulated.
  */
 #include "tests/hosts/vm/pci/mlx5_wire.h"
 
@@ -49,8 +49,8 @@ enum {
 	QUEUE_LENGTH = 10000,
 };
 
-/* A frame as the tap device has it, with a header that says which checksum is missing and how long
- * its segments are to be. */
+/* A frame in the format of the tap device. A header in front of the frame names the missing
+ * checksum and the length of segments. */
 static struct frame {
 	struct virtio_net_hdr header;
 	uint8_t bytes[LONGEST];
@@ -73,7 +73,7 @@ static void open_tap(void)
 	close(any);
 }
 
-/* EIO: nobody has switched the tap device on. */
+/* Send a frame. Ignore EIO, which means that the tap device is down. */
 static void transmit(size_t length)
 {
 	if (write(tap, &frame, sizeof(frame.header) + length) < 0 && errno != EIO)
@@ -87,7 +87,7 @@ void hca_transmit(const uint8_t *bytes, size_t length)
 	transmit(length);
 }
 
-/* Numbers begin with 1. */
+/* Return a free queue. Numbers begin with 1. */
 static struct hca_frames *spare(struct hca_frames *queues)
 {
 	for (uint32_t i = 1; i < HCA_FRAME_QUEUES; i++)
@@ -207,7 +207,7 @@ static bool copy(const struct hca_frames *q, const struct ibv_sge *sge, uint8_t 
 	return true;
 }
 
-/* Put the data of a request together. Return its length, or 0 if it is malformed. */
+/* Collect the data of a request. Return the length, or 0 if the request is malformed. */
 static size_t gather(const struct hca_frames *sq, const uint8_t *request, uint32_t size)
 {
 	uint32_t ahead = get16(request + INLINE_LENGTH), at = FIRST_DATA;
@@ -313,7 +313,8 @@ static bool send_frames(struct hca_frames *q)
 	return any;
 }
 
-/* The driver hands on the sum of an IP packet, without what pads the frame. */
+/* Return the checksum of the IP packet, without the padding of the frame. The driver passes this
+ * checksum on. */
 static uint16_t sum_of(const uint8_t *bytes, size_t length)
 {
 	size_t end = length;
@@ -331,7 +332,8 @@ static uint16_t sum_of(const uint8_t *bytes, size_t length)
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-/* The driver has a queue that never has buffers, for frames that it does not want. */
+/* Return whether a queue has a buffer. The driver has a queue without buffers for unwanted frames.
+ */
 static bool has_buffer(const struct hca_frames *q)
 {
 	const struct queue *rq = &q->object.rq;
@@ -348,7 +350,7 @@ static struct hca_frames *receiver(void)
 	return NULL;
 }
 
-/* A frame that finds no buffer is lost. */
+/* Deliver a frame. Drop it if the queue has no buffer. */
 static void deliver(struct hca_frames *rq, uint8_t *bytes, size_t length)
 {
 	static struct work work;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Calls of the shared decoder (tests/adapters/lab/device) into its surroundings, which are the
- * model of verbs there and a played adapter here. */
+/* Functions that the shared decoder (tests/adapters/lab/device) calls. There the model of verbs
+ * implements them. This file implements them for a played adapter. */
 #include "tests/hosts/vm/pci/mlx5_host.h"
 
 #include <errno.h>
@@ -71,7 +71,7 @@ int mlx5_use_list(const struct mlx5_list *list, uint64_t offset, uint32_t length
 	return -EOPNOTSUPP;
 }
 
-/* No arguments of steering are played. */
+/* Do nothing, because this adapter does not emulate arguments of steering. */
 void mlx5_argument_write(uint32_t id, const uint8_t *bytes)
 {
 	(void)id;

@@ -11,7 +11,8 @@ void pieces_add(struct pieces *p, uint64_t address, uint32_t length, uint32_t ke
 	p->at[p->count++].plain = plain;
 }
 
-/* Inline data is in the request, and beside other data in the ring. */
+/* Add the buffers of a request. Inline data are plain memory: in the request itself, or elsewhere
+ * in the ring next to other entries. */
 void pieces_add_work(struct pieces *p, const struct work *work, const struct queue *ring)
 {
 	bool is_inline = work->wr.send_flags & IBV_SEND_INLINE;

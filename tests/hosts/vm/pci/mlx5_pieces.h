@@ -31,7 +31,7 @@ void pieces_add(struct pieces *p, uint64_t address, uint32_t length, uint32_t ke
 /* Add the buffers of a request. @ring: that it lies in; NULL: a receive. */
 void pieces_add_work(struct pieces *p, const struct work *work, const struct queue *ring);
 uint64_t pieces_length(const struct pieces *p);
-/* Leave out the first bytes. */
+/* Skip the first @length bytes. */
 void pieces_skip(struct pieces *p, uint64_t length);
 /* Return the side whose keys do not allow the move. */
 enum side pieces_move(struct pieces *source, struct pieces *target, uint64_t length);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages to another adapter. The request stays in its ring until the message has been
- * acknowledged, and is read again for each packet. After a loss, packets are sent again from the
- * first one that was not acknowledged on.
+ * Messages to another adapter. A request stays in its ring until the peer has acknowledged the
+ * message. The requester reads the request again for each packet. After a loss, it repeats all
+ * packets from the first unacknowledged packet on.
  */
 #include "tests/hosts/vm/pci/mlx5_wire.h"
 
@@ -11,7 +11,7 @@
 #include "tests/hosts/vm/pci/play.h"
 
 enum {
-	WINDOW = 32, /* packets that are on their way */
+	WINDOW = 32, /* most unacknowledged packets */
 	RETRY_MS = 500,
 	RNR_MS = 20,
 	RNR_FOREVER = 7,
@@ -55,7 +55,7 @@ static struct uroce_hdr header_of(const struct hca_qp *qp, const struct work *wo
 	return hdr;
 }
 
-/* Ask for the rest of a read, or for an atomic operation. */
+/* Request the rest of a read, or an atomic operation. */
 static void ask(const struct message *m, uint32_t from)
 {
 	const struct hca_qp *qp = m->from;
@@ -135,7 +135,7 @@ static int end(struct hca_sending *s, int status)
 	return status;
 }
 
-/* Send again what was not acknowledged. */
+/* Repeat the packets that were not acknowledged. */
 static bool again(struct hca_sending *s)
 {
 	if (!s->retries)
@@ -200,8 +200,8 @@ static void take_nak(struct hca_sending *s, uint8_t code)
 	}
 }
 
-/* An acknowledgement is one of all packets up to its number, and any other answer one of those
- * before. */
+/* Take an answer. An ACK acknowledges all packets up to its number. Any other answer acknowledges
+ * the packets before its number. */
 static void take_ack(struct hca_sending *s, const struct uroce_hdr *hdr, int32_t at,
 		     const struct work *work)
 {
@@ -227,7 +227,7 @@ static void take_ack(struct hca_sending *s, const struct uroce_hdr *hdr, int32_t
 		s->status = IBV_WC_RNR_RETRY_EXC_ERR;
 }
 
-/* Write data that came to the buffers of the request. */
+/* Write received data to the buffers of the request. */
 static void take_data(struct hca_qp *qp, const struct work *work, uint64_t at, const uint8_t *bytes,
 		      uint32_t length)
 {
@@ -250,7 +250,7 @@ void wire_response(struct hca_qp *qp, const struct wire_packet *packet)
 	if (!s->busy || mlx5_next_send(&qp->object, &work) <= 0)
 		return;
 	if (hdr_flags(hdr) & PKT_READ || hdr_flags(hdr) & PKT_ATOMIC_ACK) {
-		/* After a gap, the rest is asked for when the time is over. */
+		/* After a gap, request the rest again at the timeout. */
 		if (at != (int32_t)s->acked || !has_responses(&work))
 			return;
 		if (hdr_flags(hdr) & PKT_ATOMIC_ACK)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages from another adapter: each packet in its turn. A send is put together until its last
- * packet has come. Data of a write goes to its place at once. */
+/* Messages from another adapter. Packets are executed in the order of their numbers. The packets of
+ * a send are collected until the last one has arrived. The data of a write are written to memory at
+ * once. */
 #include "tests/hosts/vm/pci/mlx5_wire.h"
 
 #include <stdlib.h>
@@ -98,7 +99,7 @@ static struct message message_of(struct hca_qp *qp, const struct uroce_hdr *hdr)
 	};
 }
 
-/* Give the message to a receive. Return whether the queue pair goes on. */
+/* Deliver the message to a receive. Return false if the queue pair must stop. */
 static bool deliver(struct hca_qp *qp, const struct uroce_hdr *hdr)
 {
 	static struct work receive;
@@ -145,7 +146,7 @@ static void take_send(struct hca_qp *qp, const struct wire_packet *packet)
 		done(qp, hdr);
 }
 
-/* Move between packets and memory behind a key of a peer. */
+/* Copy between packets and memory that a key of the peer names. */
 static bool move(const struct hca_qp *qp, uint32_t key, uint64_t at, uint8_t *bytes,
 		 uint32_t length, unsigned access)
 {
@@ -227,7 +228,7 @@ static bool may_read(const struct hca_qp *qp, const struct uroce_hdr *hdr)
 						hdr->dma_len, HCA_REMOTE_READ, &together));
 }
 
-/* All of the range is checked before the first packet. */
+/* Execute a read. Check the whole range before the first packet is sent. */
 static void take_read(struct hca_qp *qp, const struct uroce_hdr *hdr)
 {
 	uint32_t count = may_read(qp, hdr) ? respond(qp, hdr) : 0;
@@ -267,7 +268,7 @@ static void take_atomic(struct hca_qp *qp, const struct uroce_hdr *hdr)
 	answer(qp, UROCE_ATOMIC_ACK, hdr->psn, AETH_ACK | AETH_ACK_NO_CREDIT, old);
 }
 
-/* A packet that came before is acknowledged again, and is not executed again unless it reads. */
+/* Handle a repeated packet. Acknowledge it again. Execute it again only if it is a read. */
 static void repeat(struct hca_qp *qp, const struct uroce_hdr *hdr)
 {
 	const struct hca_receiving *r = &qp->receiving;
@@ -284,8 +285,8 @@ static void repeat(struct hca_qp *qp, const struct uroce_hdr *hdr)
 	}
 }
 
-/* Return whether it is the packet's turn. The sender of an unreliable message does not send again,
- * so that the next message begins a new count. */
+/* Return whether the packet has the expected number. The sender of an unreliable message does not
+ * repeat packets, therefore the next message may begin with any number. */
 static bool is_expected(struct hca_qp *qp, const struct uroce_hdr *hdr)
 {
 	struct hca_receiving *r = &qp->receiving;

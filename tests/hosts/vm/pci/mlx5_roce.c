@@ -21,8 +21,8 @@ enum {
 bool hca_ethernet;
 static uint32_t mtu = 1500;
 
-/* mlx5_core makes no netdev without the first two groups, and mlx5_ib registers no device without
- * the addresses of both kinds. */
+/* mlx5_core needs the first two groups to create a netdev. mlx5_ib needs both kinds of addresses to
+ * register a device. */
 static const struct {
 	uint32_t type, field, value;
 } capabilities[] = {
@@ -128,7 +128,7 @@ enum hca_status hca_query_nic(const struct hca_call *call)
 	return HCA_OK;
 }
 
-/* Lists of addresses change nothing, because the netdev gets all frames. */
+/* Ignore lists of addresses, because the netdev gets all frames. */
 enum hca_status hca_modify_nic(const struct hca_call *call)
 {
 	if (get(call->in, MODIFY_NIC_SELECT_MTU))
@@ -136,7 +136,7 @@ enum hca_status hca_modify_nic(const struct hca_call *call)
 	return HCA_OK;
 }
 
-/* An address of zeros takes the old one away. */
+/* Set an address. An address of zeros removes the old address. */
 enum hca_status hca_set_address(const struct hca_call *call)
 {
 	const uint8_t *c = call->in + COMMAND_CONTEXT;

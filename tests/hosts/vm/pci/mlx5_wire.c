@@ -15,7 +15,7 @@ enum {
 	IPV4_TO = 16,
 	IPV6_FROM = 8,
 	IPV6_TO = 24,
-	GID_IPV4 = 12, /* where a GID has an IPv4 address */
+	GID_IPV4 = 12, /* offset of the IPv4 address in a GID */
 	NOT_DIVIDED = 0x4000,
 	FIRST_PORT = 0xc000,
 	LONGEST = ETH_HLEN + IPV6 + UDP + UROCE_HEADER_MAX + WIRE_MTU + 3 + ICRC_LEN,
@@ -56,7 +56,7 @@ static void fill_ipv6(uint8_t *ip, const struct wire_route *route, uint32_t leng
 	memcpy(ip + IPV6_TO, route->gid, 16);
 }
 
-/* IPv6 has no UDP packets without a checksum. */
+/* Return the checksum, which is mandatory for UDP over IPv6. */
 static uint16_t udp_checksum(const uint8_t *ip, uint32_t length)
 {
 	uint32_t sum = IPPROTO_UDP + length;
