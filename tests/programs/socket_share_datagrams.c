@@ -187,7 +187,8 @@ static void case_share_datagram_waits(void)
 	pair_close(&p);
 }
 
-/* What a child has sent arrives although it ends at once, and the parent has closed the socket. */
+/* The data of a child arrive even if the child exits at once and the parent has closed the socket.
+ */
 static void case_share_datagram_last(void)
 {
 	struct pair p = pair_open();
@@ -205,7 +206,7 @@ static void case_share_datagram_last(void)
 	for (int i = 0; i < 50; i++) {
 		ssize_t n = recv(p.client, &byte, 1, 0);
 
-		/* The network tells that the port has gone. */
+		/* The network reports that the port is closed. */
 		while (n < 0 && errno == ECONNREFUSED)
 			n = recv(p.client, &byte, 1, 0);
 		CHECK(n == 1 && byte >= 0 && byte < 50);

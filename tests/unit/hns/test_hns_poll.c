@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions of each kind, those that no request belongs to, and those of queues that go. */
+/* Completions of each kind, completions without a request, and completions of destroyed queues. */
 #include "tests/unit/hns/fake.h"
 
 enum {
@@ -150,7 +150,8 @@ static void test_xrc(void **state)
 	fake_free(f);
 }
 
-/* A failure moves the queue pair to the error state, and what is flushed does not do so again. */
+/* A failure moves the queue pair to the error state. A flushed completion does not move it again.
+ */
 static void test_failures(void **state)
 {
 	static const struct {
@@ -213,7 +214,8 @@ static void test_threads(void **state)
 	fake_free(f);
 }
 
-/* An entry of no queue pair is skipped, and completions in front of it are not lost. */
+/* A poll skips an entry without a queue pair, and does not lose the completions before the entry.
+ */
 static void test_unknown(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -230,7 +232,7 @@ static void test_unknown(void **state)
 	fake_free(f);
 }
 
-/* Completions of a queue pair go, and those of another one keep their order. */
+/* The completions of a queue pair are removed, and those of another queue pair keep their order. */
 static void test_clean(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);

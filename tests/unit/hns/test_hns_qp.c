@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sizes of queue pairs, attributes of direct verbs, and what a reset leaves. */
+/* Sizes of queue pairs, attributes of direct verbs, and the state after a reset. */
 #include "providers/hns/direct/infiniband/hnsdv.h"
 #include "tests/unit/hns/fake.h"
 
@@ -27,7 +27,7 @@ static struct hns_context context(bool old, bool long_lists)
 	};
 }
 
-/* On a kernel that calculates with inline data. */
+/* Sizes on a kernel that includes inline data in its calculation. */
 static void test_long_lists(void **state)
 {
 	struct hns_context ctx = context(false, true);
@@ -129,7 +129,7 @@ static void test_direct_verbs(void **state)
 	fake_free(f);
 }
 
-/* A transition of the kernel that fails leaves the queues as they were. */
+/* A transition that fails in the kernel does not change the queues. */
 static void test_transitions(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Words of requests, and requests that no ring takes. */
+/* Words of requests, and refused requests. */
 #include "tests/unit/hns/fake.h"
 
 static void words(const void *at, int first, int count, const uint32_t *expected)
@@ -11,7 +11,7 @@ static void words(const void *at, int first, int count, const uint32_t *expected
 	words(at, first, sizeof((const uint32_t[]){ __VA_ARGS__ }) / 4, \
 	      (const uint32_t[]){ __VA_ARGS__ })
 
-/* One entry takes the short way, and the next lap has another owner. */
+/* A request of one entry takes the fast path. The owner's bit changes in the next lap. */
 static void test_plain(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -33,7 +33,7 @@ static void test_plain(void **state)
 	fake_free(f);
 }
 
-/* Entries behind the second are in the ring of segments, and empty ones nowhere. */
+/* Entries after the second are in the ring of segments. Entries of length 0 are left out. */
 static void test_lists(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -156,7 +156,7 @@ static void test_datagrams(void **state)
 	fake_free(f);
 }
 
-/* A single request goes to its page, and several requests only into the ring. */
+/* A single request is written into the page. Several requests are written only into the ring. */
 static void test_direct(void **state)
 {
 	struct ibv_send_wr wr = fake_wr(IBV_WR_SEND, 1), second = wr, *bad;
@@ -211,7 +211,7 @@ static void test_refused(void **state)
 	fake_free(f);
 }
 
-/* Receives have a list that is cleared behind its end, or one that an entry ends. */
+/* The rest of a receive's list is cleared, or on HIP08 a special segment ends the list. */
 static void test_receives(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* ibv_wr_*(): several requests of a batch, what ends a batch, and what an aborted batch leaves. */
+/* ibv_wr_*(): batches of several requests, errors that end a batch, and the ring after an aborted
+ * batch. */
 #include "tests/unit/hns/fake.h"
 
 static struct ibv_qp_ex *begin(struct fake *f)
@@ -56,7 +57,7 @@ static void test_batch(void **state)
 	fake_free(f);
 }
 
-/* The last lap's owner stays in the places of a batch that is given up. */
+/* After ibv_wr_abort() the places of the batch have the owner's bit of the previous lap. */
 static void test_abort(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
