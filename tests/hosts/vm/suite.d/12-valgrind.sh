@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# valgrind sees no use of memory that nobody has written in what the kernel has.
+# valgrind must report no use of uninitialised memory for data that the kernel has filled in.
 
 memcheck=$SUITE/../../lib/memcheck
 "$memcheck" "$BUILD/tests/hosts/vm/kernel_writes" "$RT_DEVICE" || exit

@@ -20,7 +20,7 @@ check ibv_rc_pingpong -c -s 20000 -r 1
 # The kernel's device takes an MTU above the link's, and so does the library.
 check ibv_rc_pingpong -c -m 4096
 
-# What goes wrong is said, with the errno and the library's explanation, and ends with 1.
+# A failure prints the errno and the library's explanation, and the exit code is 1.
 refuse()
 {
     local words=$1

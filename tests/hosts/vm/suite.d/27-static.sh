@@ -17,6 +17,6 @@ for choice in :1 _all:1 _rxe:1 _uroce:0 _none:0; do
     echo "FAILED: $program finds $found devices named $RT_DEVICE"
     cat said
 done
-# Who has no provider is told why.
+# A program without a provider must print the reason.
 "$programs/ibv_devices_none" 2>&1 | grep -q 'RDMA_STATIC_PROVIDERS' || { failed=1; echo "FAILED: it says nothing"; }
 exit $failed

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # kernel.yama.ptrace_scope=1: processes of one user that share memory still read each other's.
 
-# Another user runs it, who gets to the programs by a folder that is his, too.
+# Another user runs the programs, through a folder of his own.
 if [ -z "${OPEN_BUILD-}" ]; then
     exec "$SUITE/../../lib/in-the-open" "$BUILD" "$0"
 fi

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# What a failed connection says, and that a reject reaches the client with its reason.
+# A failed connection must print its reason, and a reject must reach the client with its reason.
 
 failed=0
 says()

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Memory that two processes map, as kernels before and since 6.11 tell of it.
+# Memory that two processes map. Kernels before 6.11 and since 6.11 report such memory in different ways.
 
 export LD_LIBRARY_PATH=$BUILD/lib UROCE=on:lo RT_DEVICE=uroce_lo
 ip link set lo up

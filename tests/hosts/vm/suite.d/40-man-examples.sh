@@ -12,7 +12,7 @@ for example in "$BUILD"/tests/contract/man/examples/*; do
     "$example" >output 2>&1
     rc=$?
     [ $rc = 0 ] && continue
-    # XRC, which rxe has not: run on the user-space device.
+    # XRC, which rxe does not support: run on the user-space device.
     [[ $example == */verbs && $rc = 77 ]] && continue
     echo "${example##*/}: exit code $rc"
     cat output

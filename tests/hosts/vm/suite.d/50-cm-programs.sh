@@ -31,7 +31,7 @@ check "$tools/cm-pair" "$BUILD/tests/contract/man/examples/rdma_cm-1" -- "$BUILD
 grep -q -x 'answer: hello' client.out || { cat client.out; failed=1; }
 check "$tools/cm-pair" -k cmtime -- cmtime -s $address -c 1000
 
-# refuse EXIT-CODE WORDS COMMAND...: what goes wrong at run time has the exit code scripts know.
+# refuse EXIT-CODE WORDS COMMAND...: a failure at run time must have the documented exit code.
 refuse()
 {
     local wanted=$1 words=$2 rc

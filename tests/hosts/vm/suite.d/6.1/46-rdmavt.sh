@@ -31,6 +31,6 @@ rmmod rdmavt_loop || failed=1
 load qib qib0
 check ours rc -s 20000
 check theirs ud
-# As the machine was: the doctor's item later on names the drivers that are loaded.
+# Restore the machine, because the later item of rdma-doctor names the loaded drivers.
 rmmod rdmavt_loop rdmavt || failed=1
 exit $failed

@@ -9,7 +9,7 @@ old()
 }
 
 failed=0
-# It is in effect: the older way is taken.
+# The library must use the older methods.
 VERBS_LOG_LEVEL=4 old ibv_devinfo -v >devinfo.old 2>log || { cat log; failed=1; }
 grep -q "the kernel has no GID table query" log || { echo "the older way was not taken:"; cat log; failed=1; }
 ibv_devinfo -v >devinfo.new

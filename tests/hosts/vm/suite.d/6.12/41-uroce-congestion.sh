@@ -25,6 +25,6 @@ check()
 check -d -n 16 -t 8 -r 4 -l 4096 -q "fq_codel ecn" -e
 check -d -n 16 -t 6 -r 4 -l 4096 -q "netem delay 5ms"
 check -d -n 16 -t 6 -r 4 -l 4096
-# Stopped for 100 ms at a time, with the buffer anybody has.
+# Pauses of 100 ms, with the buffer size that each user gets.
 check -d -n 1 -t 4 -p 100
 exit $failed
