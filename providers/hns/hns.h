@@ -45,7 +45,6 @@ enum {
 	HNS_NUMBER_MASK = 0xffffff,
 	HNS_PART = 4096, /* alignment of the parts of a buffer, for pages of any size */
 	HNS_DEPTH = 64,	 /* entries of the smallest ring */
-	HNS_ORDERS = 3,	 /* value of the arming number, which has two bits */
 };
 #define HNS_NO_NUMBER UINT32_MAX /* not the number of any queue pair */
 
