@@ -26,6 +26,8 @@ enum {
 #define SILENCE	   (300 * CLOCK_MS)
 #define LOAD_TIME  (500 * CLOCK_MS)
 #define LOAD_LIMIT (15 * CLOCK_SECOND)
+/* A sender may wait LOAD_LIMIT once more for its last completion. */
+#define SENT_LIMIT (2 * LOAD_LIMIT)
 
 /* Time of a loop. A process that does not run receives nothing, therefore a gap does not count as
  * silence. */
@@ -332,8 +334,8 @@ int side_receive(struct peer_side *side, const struct peer_flow *flow, struct pe
 
 		if (n < 0)
 			r = n; /* the sender's status has the reason */
-		if (!ended && (!n || pace.last - pace.start > LOAD_LIMIT) &&
-		    (peer_message_waits(side->fd) || pace.last - pace.start > LOAD_LIMIT)) {
+		if (!ended && (!n || pace.last - pace.start > SENT_LIMIT) &&
+		    (peer_message_waits(side->fd) || pace.last - pace.start > SENT_LIMIT)) {
 			int error = peer_message_receive(side->fd, PEER_SENT, &message);
 
 			if (error < 0 || message.type != PEER_SENT)
