@@ -229,20 +229,13 @@ static void arming(struct script *s)
 	}
 }
 
-static void make(struct script *s, const struct ibv_qp_cap *cap)
-{
-	script_qp(s, IBV_QPT_RC, cap);
-	for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++)
-		script_modify(s, state);
-}
-
 /* The device gives the number of a destroyed queue pair out again. */
 static void same_number(struct script *s, const struct ibv_qp_cap *cap)
 {
 	struct ibv_sge sge = script_sge(s, 0, 64);
 	struct ibv_send_wr wr;
 
-	make(s, cap);
+	script_connect(s, cap);
 	for (int i = 0; i < 2; i++) {
 		const struct lab_completion completion = { .cq = s->send_cq->handle,
 							   .qp = s->qp->handle,
@@ -253,7 +246,7 @@ static void same_number(struct script *s, const struct ibv_qp_cap *cap)
 		must(lab_complete && !lab_complete(&completion), "complete");
 	}
 	script_qp_close(s);
-	make(s, cap);
+	script_connect(s, cap);
 	wr = request(s, IBV_WR_SEND, &sge, 1, IBV_SEND_SIGNALED);
 	wr.wr_id = 0x3000;
 	script_send(s, &wr);
@@ -272,7 +265,7 @@ int main(void)
 	struct script s = { 0 };
 
 	script_open(&s);
-	make(&s, &caps[0]);
+	script_connect(&s, &caps[0]);
 	every_list(&s, 0, INVALIDATES - 1);
 	every_inline(&s);
 	every_flag(&s);
@@ -281,17 +274,17 @@ int main(void)
 	fill(&s);
 	receive(&s);
 	script_qp_close(&s);
-	make(&s, &caps[2]);
+	script_connect(&s, &caps[2]);
 	causes(&s);
 	script_qp_close(&s);
-	make(&s, &caps[0]);
+	script_connect(&s, &caps[0]);
 	arming(&s);
 	script_modify(&s, IBV_QPS_ERR);
 	script_qp_close(&s);
-	make(&s, &caps[1]);
+	script_connect(&s, &caps[1]);
 	script_qp_close(&s);
 	same_number(&s, &caps[0]);
-	make(&s, &caps[0]);
+	script_connect(&s, &caps[0]);
 	every_list(&s, INVALIDATES, INVALIDATES);
 	script_qp_close(&s);
 	script_close(&s);

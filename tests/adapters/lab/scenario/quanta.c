@@ -186,9 +186,7 @@ static void make(struct script *s, uint32_t sends, uint32_t receives)
 {
 	struct ibv_qp_cap cap = cap_of(sends, receives);
 
-	script_qp(s, IBV_QPT_RC, &cap);
-	for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++)
-		script_modify(s, state);
+	script_connect(s, &cap);
 }
 
 /* Each cause, in front of two requests that polls complete. The request behind them is flushed

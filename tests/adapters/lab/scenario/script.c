@@ -215,3 +215,31 @@ void script_poll(struct ibv_cq *cq)
 		     wc.opcode & IBV_WC_RECV ? wc.byte_len : 0,
 		     wc.wc_flags & IBV_WC_WITH_IMM ? wc.imm_data : 0, wc.wc_flags, wc.src_qp);
 }
+
+void script_connect(struct script *s, const struct ibv_qp_cap *cap)
+{
+	script_qp(s, IBV_QPT_RC, cap);
+	for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++)
+		script_modify(s, state);
+}
+
+void script_receives(struct script *s, int rounds, int sges, int too_many)
+{
+	uint32_t posted = 0;
+
+	for (int round = 0; round < rounds; round++) {
+		for (; posted < 8u * (round + 1); posted++)
+			script_recv(s, posted % sges, 128);
+		for (uint32_t i = posted - 8; i < posted; i++)
+			script_complete(
+				s, true, i, 0,
+				(struct ibv_wc){ .opcode = i % 3 == 2 ? IBV_WC_RECV_RDMA_WITH_IMM
+								      : IBV_WC_RECV,
+						 .byte_len = 24 + i,
+						 .wc_flags = i % 3 ? IBV_WC_WITH_IMM : 0,
+						 .imm_data = htonl(0xdeadbeef) });
+	}
+	script_recv(s, too_many, 128);
+	while (!script_recv(s, 1, 64))
+		;
+}

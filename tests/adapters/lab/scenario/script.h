@@ -35,11 +35,18 @@ void script_close(struct script *s);
 void script_qp(struct script *s, enum ibv_qp_type type, const struct ibv_qp_cap *cap);
 void script_qp_close(struct script *s);
 void script_modify(struct script *s, enum ibv_qp_state state);
+/* Make an RC queue pair, and bring it to RTS. */
+void script_connect(struct script *s, const struct ibv_qp_cap *cap);
 
 struct ibv_sge script_sge(const struct script *s, uint32_t offset, uint32_t length);
 /* Post @wr and print the result; a negative count posts a list of that many. */
 int script_send(struct script *s, struct ibv_send_wr *wr);
 int script_recv(struct script *s, int sges, uint32_t length);
+/*
+ * Post and complete eight receives in each round, with fewer than @sges entries each. Then post
+ * one with @too_many entries, and fill the ring.
+ */
+void script_receives(struct script *s, int rounds, int sges, int too_many);
 
 /* Let the device complete a request, and poll its queue. */
 void script_complete(struct script *s, bool receive, uint32_t index, enum ibv_wr_opcode sent_as,

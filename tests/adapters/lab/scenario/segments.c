@@ -176,34 +176,6 @@ static void full(struct script *s)
 	script_complete(s, false, s->sends - 1, IBV_WR_SEND, (struct ibv_wc){});
 }
 
-static void receives(struct script *s)
-{
-	uint32_t posted = 0;
-
-	for (int round = 0; round < 12; round++) {
-		for (; posted < 8u * (round + 1); posted++)
-			script_recv(s, posted % 4, 128);
-		for (uint32_t i = posted - 8; i < posted; i++)
-			script_complete(
-				s, true, i, 0,
-				(struct ibv_wc){ .opcode = i % 3 == 2 ? IBV_WC_RECV_RDMA_WITH_IMM
-								      : IBV_WC_RECV,
-						 .byte_len = 24 + i,
-						 .wc_flags = i % 3 ? IBV_WC_WITH_IMM : 0,
-						 .imm_data = htonl(0xdeadbeef) });
-	}
-	script_recv(s, 5, 128);
-	while (!script_recv(s, 1, 64))
-		;
-}
-
-static void make(struct script *s, const struct ibv_qp_cap *cap)
-{
-	script_qp(s, IBV_QPT_RC, cap);
-	for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++)
-		script_modify(s, state);
-}
-
 /* Each cause of a failure, followed by a request that is flushed. */
 static void causes(struct script *s)
 {
@@ -213,7 +185,7 @@ static void causes(struct script *s)
 	};
 
 	for (size_t n = 0; n < sizeof(all) / sizeof(all[0]); n++) {
-		make(s, &small);
+		script_connect(s, &small);
 		for (int i = 0; i < 2; i++) {
 			send_one(s, 64, IBV_SEND_SIGNALED);
 			script_recv(s, 1, 64);
@@ -255,7 +227,7 @@ static void unread(struct script *s)
 /* Use a queue pair again after a reset. One completion was not polled before the reset. */
 static void again(struct script *s)
 {
-	make(s, &small);
+	script_connect(s, &small);
 	script_recv(s, 1, 64);
 	unread(s);
 	script_modify(s, IBV_QPS_RESET);
@@ -276,7 +248,7 @@ int main(void)
 	struct script s = { 0 };
 
 	script_open(&s);
-	make(&s, &large);
+	script_connect(&s, &large);
 	every_list(&s);
 	every_inline(&s);
 	refused(&s);
@@ -285,9 +257,9 @@ int main(void)
 	several(&s);
 	laps(&s);
 	arming(&s);
-	receives(&s);
+	script_receives(&s, 12, 4, 5);
 	script_qp_close(&s);
-	make(&s, &large);
+	script_connect(&s, &large);
 	full(&s);
 	script_qp_close(&s);
 	causes(&s);

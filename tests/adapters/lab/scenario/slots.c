@@ -139,39 +139,11 @@ static void several(struct script *s)
 	}
 }
 
-static void receives(struct script *s)
-{
-	uint32_t posted = 0;
-
-	for (int round = 0; round < 3; round++) {
-		for (; posted < 8u * (round + 1); posted++)
-			script_recv(s, posted % 3, 128);
-		for (uint32_t i = posted - 8; i < posted; i++)
-			script_complete(
-				s, true, i, 0,
-				(struct ibv_wc){ .opcode = i % 3 == 2 ? IBV_WC_RECV_RDMA_WITH_IMM
-								      : IBV_WC_RECV,
-						 .byte_len = 24 + i,
-						 .wc_flags = i % 3 ? IBV_WC_WITH_IMM : 0,
-						 .imm_data = htonl(0xdeadbeef) });
-	}
-	script_recv(s, 3, 128);
-	while (!script_recv(s, 1, 64))
-		;
-}
-
-static void make(struct script *s, const struct ibv_qp_cap *cap)
-{
-	script_qp(s, IBV_QPT_RC, cap);
-	for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++)
-		script_modify(s, state);
-}
-
 /* Each cause, in front of two requests that polls complete. */
 static void causes(struct script *s)
 {
 	for (int status = IBV_WC_LOC_LEN_ERR; status <= IBV_WC_REM_OP_ERR + 2; status++) {
-		make(s, &caps[2]);
+		script_connect(s, &caps[2]);
 		for (int i = 0; i < 3; i++) {
 			send_one(s, 64, IBV_SEND_SIGNALED);
 			script_recv(s, 1, 64);
@@ -212,19 +184,19 @@ int main(void)
 	struct script s = { 0 };
 
 	script_open(&s);
-	make(&s, &caps[0]);
+	script_connect(&s, &caps[0]);
 	every_list(&s);
 	every_inline(&s);
 	every_flag(&s);
 	atomics(&s);
-	receives(&s);
+	script_receives(&s, 3, 3, 3);
 	arming(&s);
 	script_qp_close(&s);
-	make(&s, &caps[0]);
+	script_connect(&s, &caps[0]);
 	several(&s);
 	script_qp_close(&s);
 	causes(&s);
-	make(&s, &caps[1]);
+	script_connect(&s, &caps[1]);
 	unread(&s);
 	script_modify(&s, IBV_QPS_ERR);
 	script_qp_close(&s);
