@@ -314,11 +314,6 @@ static void inner_add(struct choice *choice, unsigned int version)
 	layout_try(choice, &l->mpls[1]);
 }
 
-static unsigned int version_of(const struct dr_match *match, unsigned int part)
-{
-	return (match->words[part + DR_L3_L4] & DR_VERSION) >> DR_VERSION_SHIFT;
-}
-
 static bool is_version(unsigned int version)
 {
 	return !version || version == 4 || version == 6;
@@ -328,7 +323,7 @@ int dr_mask_check(const struct dr_match *mask)
 {
 	uint32_t port = mask->words[DR_SOURCE_PORT] & DR_LOW;
 
-	if (!is_version(version_of(mask, 0)) || !is_version(version_of(mask, DR_INNER)))
+	if (!is_version(dr_match_version(mask, 0)) || !is_version(dr_match_version(mask, DR_INNER)))
 		return -EOPNOTSUPP;
 	return !port || port == DR_LOW ? 0 : -EOPNOTSUPP;
 }
@@ -353,8 +348,8 @@ int dr_builders_make(const struct mlx5dv_dr_domain *domain, enum dr_half half,
 		choice.mask.words[DR_SOURCE_PORT] &= ~DR_LOW;
 	if (!criteria || (from_wire && dr_match_is_empty(&choice.mask, 0, DR_MATCH_WORDS)))
 		dr_builder_finish(builder_new(&choice, DR_LOOKUP_NONE));
-	outer_add(&choice, version_of(mask, 0));
-	inner_add(&choice, version_of(mask, DR_INNER));
+	outer_add(&choice, dr_match_version(mask, 0));
+	inner_add(&choice, dr_match_version(mask, DR_INNER));
 	samples_add(&choice, false);
 	samples_add(&choice, true);
 	if (choice.layouts->bth.moves)

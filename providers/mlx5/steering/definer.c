@@ -132,11 +132,6 @@ static const struct definer destination_ipv6 = {
 
 /* ---- builders */
 
-static unsigned int version_of(const struct dr_match *mask)
-{
-	return (mask->words[DR_L3_L4] & DR_VERSION) >> DR_VERSION_SHIFT;
-}
-
 static bool has_format(const struct dr_side *side, const struct definer *definer)
 {
 	return side->domain->caps.definers >> definer->format & 1;
@@ -155,7 +150,7 @@ static void source_take(struct dr_builder *b, const struct definer *definer, str
 /* Add the fields of a definer to a builder, and remove them from the mask. */
 static void definer_take(struct dr_builder *b, const struct definer *definer, struct dr_match *mask)
 {
-	bool is_ipv4 = version_of(mask) == 4;
+	bool is_ipv4 = dr_match_version(mask, 0) == 4;
 
 	*b = (struct dr_builder){ .lookup = DR_LOOKUP_WIDE };
 	dr_layout_add(b, &definer->layout, mask);
@@ -227,7 +222,7 @@ static int try_ipv6(struct dr_side *side, const struct dr_match *mask, struct dr
 {
 	const struct definer *const list[] = { &source_ipv6, &destination_ipv6 };
 
-	if (version_of(mask) != 6 || dr_match_is_empty(mask, DR_SRC_IP, DR_SRC_IP + 4))
+	if (dr_match_version(mask, 0) != 6 || dr_match_is_empty(mask, DR_SRC_IP, DR_SRC_IP + 4))
 		return -EOPNOTSUPP;
 	*ret_count = dr_match_is_empty(mask, DR_DST_IP, DR_DST_IP + 4) ? 1 : 2;
 	return try(side, mask, list, *ret_count, builders);

@@ -202,11 +202,6 @@ static uint32_t part_read(const char *from, unsigned int words, const uint32_t *
 	return extra;
 }
 
-static unsigned int version_of(const struct dr_match *match, unsigned int part)
-{
-	return (match->words[part + DR_L3_L4] & DR_VERSION) >> DR_VERSION_SHIFT;
-}
-
 int dr_value_read(const struct dr_match *mask, uint8_t criteria,
 		  const struct mlx5dv_flow_match_parameters *from, struct dr_match *ret)
 {
@@ -227,8 +222,8 @@ int dr_value_read(const struct dr_match *mask, uint8_t criteria,
 	}
 	if (extra)
 		return -EINVAL;
-	return version_of(mask, 0) == version_of(ret, 0) &&
-			       version_of(mask, DR_INNER) == version_of(ret, DR_INNER)
+	return dr_match_version(mask, 0) == dr_match_version(ret, 0) &&
+			       dr_match_version(mask, DR_INNER) == dr_match_version(ret, DR_INNER)
 		       ? 0
 		       : -EOPNOTSUPP;
 }

@@ -145,6 +145,12 @@ struct dr_match {
 	uint32_t words[DR_MATCH_WORDS];
 };
 
+/* Return the IP version that the headers have; 0: any. @part: 0 or DR_INNER. */
+static inline unsigned int dr_match_version(const struct dr_match *match, unsigned int part)
+{
+	return (match->words[part + DR_L3_L4] & DR_VERSION) >> DR_VERSION_SHIFT;
+}
+
 struct dr_builder {
 	uint16_t lookup;
 	uint16_t byte_mask;  /* bytes of the key that the hash covers; bit 15 is the first byte */
