@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Control messages of datagrams, in both directions. */
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -243,8 +245,41 @@ static void case_control_many(void)
 	close(p.to);
 }
 
+static void case_datagrams(void)
+{
+	struct sockaddr_in address = loopback(0), from;
+	int a = socket(AF_INET, SOCK_DGRAM, 0), b = socket(AF_INET, SOCK_DGRAM, IPPROTO_UDP);
+	socklen_t size = sizeof(address);
+	struct timeval time = { .tv_sec = 10 };
+	char bytes[32];
+	int count = 0;
+
+	CHECK(bind(a, (struct sockaddr *)&address, size) == 0);
+	CHECK(getsockname(a, (struct sockaddr *)&address, &size) == 0 && address.sin_port);
+	setsockopt(a, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
+	setsockopt(b, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time));
+	for (int i = 0; i < 3; i++) {
+		CHECK(sendto(b, "hello", 5, 0, (struct sockaddr *)&address, size) == 5);
+		size = sizeof(from);
+		CHECK(becomes(a, POLLIN));
+		CHECK(ioctl(a, FIONREAD, &count) == 0 && count == 5);
+		CHECK(recvfrom(a, bytes, sizeof(bytes), 0, (struct sockaddr *)&from, &size) == 5);
+		CHECK(sendto(a, "to you", 6, 0, (struct sockaddr *)&from, size) == 6);
+		CHECK(recv(b, bytes, 2, MSG_TRUNC) == 6);
+	}
+	CHECK(connect(b, (struct sockaddr *)&address, sizeof(address)) == 0);
+	CHECK(say(b, "connected") && recv(a, bytes, sizeof(bytes), 0) == 9);
+	CHECK_ERRNO(recv(a, bytes, sizeof(bytes), MSG_DONTWAIT), EAGAIN);
+	close(a);
+	close(b);
+}
+
 const struct case_row datagram_cases[] = {
-	{ "control_v4", case_control_v4 },     { "control_v6", case_control_v6 },
-	{ "control_sent", case_control_sent }, { "control_refused", case_control_refused },
-	{ "control_many", case_control_many }, {},
+	{ "datagrams", case_datagrams },
+	{ "control_v4", case_control_v4 },
+	{ "control_v6", case_control_v6 },
+	{ "control_sent", case_control_sent },
+	{ "control_refused", case_control_refused },
+	{ "control_many", case_control_many },
+	{},
 };

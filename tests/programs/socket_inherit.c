@@ -17,11 +17,6 @@
 
 #define MANY 50000
 
-static uint8_t byte_at(size_t place)
-{
-	return (place * 2654435761u) >> 16;
-}
-
 static bool many_send(int fd, size_t from, size_t to)
 {
 	static uint8_t bytes[MANY];
