@@ -8,8 +8,8 @@
 #include "tests/adapters/lab/steered/steered.h"
 
 static const struct test *const tests[] = {
-	rule_tests,   field_tests,  refusal_tests, thread_tests, action_tests,
-	change_tests, switch_tests, inner_tests,   object_tests, dump_tests,
+	rule_tests,   field_tests, refusal_tests, thread_tests, action_tests, change_tests,
+	switch_tests, inner_tests, object_tests,  dump_tests,	random_tests,
 };
 static const char *file;
 static bool recorded;

@@ -38,7 +38,8 @@ struct test {
 	enum mlx5dv_dr_domain_type type;
 };
 extern const struct test rule_tests[], field_tests[], refusal_tests[], thread_tests[],
-	action_tests[], change_tests[], switch_tests[], inner_tests[], object_tests[], dump_tests[];
+	action_tests[], change_tests[], switch_tests[], inner_tests[], object_tests[], dump_tests[],
+	random_tests[];
 
 /* ---- match.c: a field is a word of the parameters, and its bits */
 
