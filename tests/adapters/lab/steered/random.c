@@ -202,8 +202,10 @@ static void rule_open(int table, struct world_matcher *m)
 	struct match value;
 	unsigned count;
 
+	if (m->count == RULES_EACH)
+		return;
 	r->value = pieces_of(&f);
-	if (m->count == RULES_EACH || rule_find(m, &r->value) || !is_possible(m, &r->value))
+	if (rule_find(m, &r->value) || !is_possible(m, &r->value))
 		return;
 	count = actions_draw(r, table, actions);
 	value = pieces_write(&r->value, &m->masks);
