@@ -10,6 +10,7 @@
  *   descriptor.c  the table of descriptors: close(), dup(), fcntl(), ioctl()
  *   socket.c      from socket() to shutdown()
  *   tcp.c         back to TCP, and to a second connect()
+ *   entries.c     entries in epolls, when another socket takes the place
  *   transfer.c    reading and writing
  *   file.c        sendfile() and splice()
  *   stream.c      fdopen() and dprintf()
@@ -419,7 +420,7 @@ void socket_options_copy(int tcp, int rs);
 /* Copy the options and flags of the RDMA socket to a socket of the kernel. */
 void socket_options_give(int rs, int fd);
 
-/* The entries of a socket in epolls. */
+/* entries.c: the entries of a socket in epolls */
 struct entries {
 	struct rs_entry *list; /* freed by socket_entries_give() */
 	unsigned int count;
@@ -427,6 +428,8 @@ struct entries {
 struct entries socket_entries_take(int rs);
 /* Add the entries again. Their descriptors are sockets of the kernel now. */
 void socket_entries_give(struct entries *e);
+/* Add the entries of a socket of the kernel. */
+void kernel_entries_take(int fd, struct entries *e);
 /*
  * Replace the RDMA socket of @fd by a TCP or UDP socket with the same numbers. Return: 0, or -1
  * with errno.

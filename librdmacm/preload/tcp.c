@@ -79,26 +79,7 @@ static socklen_t bound_name(int rs, struct sockaddr_storage *ret_name)
 	return size;
 }
 
-/* ---- descriptors and entries ---- */
-
-struct entries socket_entries_take(int rs)
-{
-	struct entries e = { .count = RS(rs_entry_list(rs, NULL, 0)) };
-
-	e.list = e.count ? calloc(e.count, sizeof(*e.list)) : NULL;
-	if (e.list)
-		e.count = min_of(e.count, RS(rs_entry_list(rs, e.list, e.count)));
-	else
-		e.count = 0;
-	return e;
-}
-
-void socket_entries_give(struct entries *e)
-{
-	for (unsigned int i = 0; i < e->count; i++)
-		epoll_ctl(e->list[i].epfd, EPOLL_CTL_ADD, e->list[i].fd, &e->list[i].event);
-	free(e->list);
-}
+/* ---- descriptors ---- */
 
 /* Make @fd a duplicate of @by. @rs: its RDMA socket from now on, or -1. */
 static void number_replace(int fd, int by, int rs)
@@ -271,6 +252,7 @@ int socket_disconnect_relayed(int fd)
 {
 	int fresh = relay_reset(heir_relay(fd)), other = -1;
 	int flags = real()->fcntl(fd, F_GETFL, NULL);
+	struct entries e = {};
 
 	if (fresh < 0)
 		fresh = RS(rsocket(heir_family(fd, NULL), SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -281,11 +263,14 @@ int socket_disconnect_relayed(int fd)
 	while ((other = fd_next(other + 1, FD_RELAYED)) >= 0) {
 		if (other == fd || !heir_is_same(fd, other))
 			continue;
+		kernel_entries_take(other, &e);
 		heir_forget(other);
 		number_replace(other, fresh, fresh);
 	}
+	kernel_entries_take(fd, &e);
 	heir_forget(fd);
 	number_replace(fd, fresh, fresh);
+	socket_entries_give(&e);
 	return 0;
 }
 
