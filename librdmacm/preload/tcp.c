@@ -171,7 +171,7 @@ int socket_to_tcp(int fd, const char *what)
  * Keep the RDMA socket if TCP fails at once, too: the next connect() of the program may find a
  * server of either kind.
  */
-int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen)
+static int stream_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen)
 {
 	int rs = fd_socket(fd), error = errno, tcp, r;
 	struct sockaddr_storage name;
@@ -186,14 +186,21 @@ int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen)
 	if (r == 0)
 		r = real()->connect(tcp, addr, addrlen);
 	error = errno;
-	if (r == 0 || error == EINPROGRESS || error == EINTR ||
-	    rs_option(rs, SO_TYPE) != SOCK_STREAM)
+	if (r == 0 || error == EINPROGRESS || error == EINTR)
 		socket_replace(rs, tcp, -1);
 	else
 		fd_set_spent(rs);
 	real()->close(tcp);
 	errno = error;
 	return r;
+}
+
+int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen)
+{
+	if (rs_option(fd_socket(fd), SO_TYPE) == SOCK_STREAM)
+		return stream_connect_tcp(fd, addr, addrlen);
+	/* The port of a datagram socket is free only after the replacement. */
+	return socket_to_tcp(fd, "connect") < 0 ? -1 : real()->connect(fd, addr, addrlen);
 }
 
 int socket_fresh(int rs)
