@@ -292,8 +292,8 @@ int ds_option_set(struct rs_socket *s, int level, int name, const void *value, s
 
 	if (ancillary >= 0)
 		return ds_ancillary_set(s, ancillary, value, size);
-	if (!option_is_udps(level, name))
-		return -ENOPROTOOPT;
+	if (!option_is_udps(level, name)) /* the kernel checks the size first, as for a stream */
+		return level == SOL_SOCKET && size < sizeof(int) ? -EINVAL : -ENOPROTOOPT;
 	if (setsockopt(s->ds->udp, level, name, value, size) < 0)
 		return -errno;
 	if (size >= sizeof(tos) && ((level == IPPROTO_IP && name == IP_TOS) ||
