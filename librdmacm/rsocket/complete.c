@@ -11,6 +11,7 @@
 
 #define POLL_BATCH 16
 #define GLANCES	   64 /* one of so many glances also checks the descriptor */
+#define GLANCE_NS  50000ull
 #define ACK_BATCH  64
 
 uint64_t rs_now_ns(void)
@@ -384,6 +385,7 @@ void rs_drain(struct rs_socket *s)
 {
 	if (s->sleeper)
 		return;
+	s->looked = rs_now_ns();
 	/* A thread checks the state again before it sleeps. */
 	if (!s->pollers && !s->moving)
 		rs_rouse_end(s);
@@ -405,10 +407,14 @@ void rs_drain(struct rs_socket *s)
 		rs_rouse(s);
 }
 
+bool rs_is_due(struct rs_socket *s)
+{
+	return ++s->looks % GLANCES == 0 || rs_now_ns() - s->looked > GLANCE_NS;
+}
+
 void rs_glance(struct rs_socket *s)
 {
-	if (s->ds ? ds_is_due(s)
-		  : s->state != RS_CONNECTED || s->broken || ++s->looks % GLANCES == 0)
+	if ((!s->ds && (s->state != RS_CONNECTED || s->broken)) || rs_is_due(s))
 		rs_drain(s);
 	rs_complete(s);
 }

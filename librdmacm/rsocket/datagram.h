@@ -116,7 +116,6 @@ struct ds_socket {
 	unsigned int copies;	/* datagrams in @waiting that arrived by UDP */
 	size_t copied;		/* bytes of these */
 	uint8_t *read;		/* buffer for UDP, DS_UDP_MAX bytes */
-	uint64_t looked;	/* time of the last check of UDP and the connection manager, ns */
 	int tos;		/* -1: not set */
 	unsigned int ancillary; /* options of ancillary.c that are on, a bit each */
 	union ds_name refused;	/* a local address that has no device */

@@ -7,8 +7,6 @@
 #include "librdmacm/rsocket/private.h"
 
 #define ACK_BATCH 64
-#define GLANCES	  64 /* one of so many glances also checks the descriptor */
-#define GLANCE_NS 50000ull
 #define FRESH_NS  1000000000ull /* age at which the number of a peer is requested again */
 
 /* ---- polling ---- */
@@ -57,7 +55,6 @@ void ds_drain(struct rs_socket *s)
 	struct ds_endpoint *e;
 	bool any = false;
 
-	s->ds->looked = rs_now_ns();
 	LIST_FOREACH(e, &s->ds->endpoints, of_socket)
 		any |= event_take(e);
 	any |= ds_exchange_read(s);
@@ -68,11 +65,6 @@ void ds_drain(struct rs_socket *s)
 	if (s->pollers)
 		rs_rouse(s);
 	rs_watch_notify(s);
-}
-
-bool ds_is_due(struct rs_socket *s)
-{
-	return ++s->looks % GLANCES == 0 || rs_now_ns() - s->ds->looked > GLANCE_NS;
 }
 
 static bool is_queue_empty(const struct rs_socket *s)
@@ -290,7 +282,7 @@ static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const 
 		return r;
 	/* Only senders read the answer to a datagram that went by UDP. */
 	if (!d->ah || d->is_moved || d->asked > d->heard) {
-		if (!d->ah || ds_is_due(s))
+		if (!d->ah || rs_is_due(s))
 			rs_drain(s);
 		if (d->is_moved && d->old_ah)
 			way_empty(s, d->endpoint);

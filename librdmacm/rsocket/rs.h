@@ -224,6 +224,7 @@ struct rs_socket {
 	uint32_t stalled_at; /* @data_end at the last check of the service */
 
 	unsigned int looks; /* calls of rs_glance(), which checks the descriptor now and then */
+	uint64_t looked;    /* time of the last rs_drain() */
 	struct rs_spin spin;
 	bool armed;	      /* the CQ will announce its next completion */
 	unsigned int unacked; /* events of the CQ without acknowledgement */
@@ -505,6 +506,7 @@ void rs_drain(struct rs_socket *s);
  * costs system calls, only while the connection is being made and once in a while afterwards.
  */
 void rs_glance(struct rs_socket *s);
+bool rs_is_due(struct rs_socket *s); /* time for rs_drain() */
 
 uint64_t rs_now_ns(void);
 /* Return the rest of @timeout_ms since @start; -1: no limit. */
@@ -627,7 +629,6 @@ bool ds_has_queues(const struct rs_socket *s); /* its sizes can no longer change
 void ds_complete(struct rs_socket *s);
 bool ds_arm(struct rs_socket *s);
 void ds_drain(struct rs_socket *s);
-bool ds_is_due(struct rs_socket *s); /* time for ds_drain() */
 short ds_revents(struct rs_socket *s, short events);
 /* Copy the control messages, and set MSG_CTRUNC if the room is too small. */
 void ds_ancillary_give(const struct ds_received *from, struct msghdr *msg);
