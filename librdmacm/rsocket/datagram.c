@@ -87,6 +87,17 @@ int ds_own_name(struct rs_socket *s, union ds_name *ret_name)
 	return name_ask(s, ret_name);
 }
 
+/* Return 0 if a device may come to an address, or -errno as for a stream. */
+static int manager_need(void)
+{
+	struct rdma_event_channel *channel = rdma_create_event_channel();
+
+	if (!channel)
+		return -errno;
+	rdma_destroy_event_channel(channel);
+	return 0;
+}
+
 /*
  * Create the endpoint of a bound address now. Then bind() reports a missing device, and not a later
  * call.
@@ -97,8 +108,10 @@ static int endpoint_need(struct rs_socket *s)
 	union ds_name own;
 	int r = ds_own_name(s, &own);
 
-	if (r < 0 || ds_name_is_any(&own))
+	if (r < 0)
 		return r;
+	if (ds_name_is_any(&own))
+		return manager_need();
 	r = ds_endpoint_find(s, &own, &e);
 	if (r < 0)
 		rs_err(s, "datagrams: a queue pair for the local address: %s", strerror(-r));

@@ -187,13 +187,17 @@ static void no_device(void)
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_port = htons(9),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct sockaddr_in everywhere = { .sin_family = AF_INET };
 	int fd;
 
 	CHECK_OK(setenv("UROCE", "off", 1));
-	fd = socket_everywhere();
+	fd = rsocket(AF_INET, SOCK_DGRAM, 0);
+	CHECK(fd >= 0);
 	CHECK_OK(option_set(fd, SOL_SOCKET, SO_BROADCAST, 1));
-	if (none)
+	if (none) {
+		FAILS(rbind(fd, (struct sockaddr *)&everywhere, sizeof(everywhere)), ENODEV);
 		FAILS(rsendto(fd, "x", 1, 0, (struct sockaddr *)&to, sizeof(to)), ENODEV);
+	}
 	CHECK_OK(rclose(fd));
 }
 
