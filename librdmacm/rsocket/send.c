@@ -516,6 +516,19 @@ void rs_end_tell_late(struct rs_socket *s)
 		end_tell(s, SHUT_WR);
 }
 
+/*
+ * Tell a peer that has ended both directions of the end of this side. The peer then knows that the
+ * connection is over, as with TCP.
+ */
+static void closed_end_tell(struct rs_socket *s)
+{
+	pthread_mutex_lock(&s->lock);
+	if (s->state == RS_CLOSED && s->no_send && !s->end_told && !s->broken &&
+	    s->controls < RS_CONTROL_MAX && rs_slots_free(s))
+		s->end_told = rs_post_control(s, RS_WIRE_SHUTDOWN) == 0;
+	pthread_mutex_unlock(&s->lock);
+}
+
 bool rs_is_accepted(struct rs_socket *s)
 {
 	rs_connect_step(s);
@@ -592,6 +605,7 @@ RS_EXPORT int rshutdown(int fd, int how)
 	else {
 		over = is_over(s);
 		r = rs_shutdown(s, how);
+		closed_end_tell(s);
 		r = over ? -ENOTCONN : r;
 	}
 	rs_socket_put(s);

@@ -405,7 +405,7 @@ static int name_get(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen
 		return r;
 	}
 	pthread_mutex_lock(&s->lock);
-	if (peer && s->state == RS_CONNECTED)
+	if (peer && (s->state == RS_CONNECTED || s->state == RS_CLOSED))
 		rs_complete(s); /* learn whether the peer has ended */
 	name = peer ? rdma_get_peer_addr(s->id) : rdma_get_local_addr(s->id);
 	any.ss_family = s->domain;
