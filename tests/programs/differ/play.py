@@ -127,7 +127,7 @@ class Player:
         if words[0] == "dup2" and not self.states.find(end, words[2]):
             return True  # the number is that of all slots that are not open
         if words[0] not in ("poll", "select", "close"):
-            self.reset_settle(end, sockets[:1])
+            self.end_settle(end, sockets[:1])
             if any(socket.left for socket in sockets):
                 return True
         if words[0] in ("send", "flood") and sockets and sockets[0].kind == "stream":
@@ -156,13 +156,17 @@ class Player:
         self.entries_settle(end, sockets)
         return not any(socket.left for socket in sockets)
 
-    def reset_settle(self, end, sockets):
+    def end_settle(self, end, sockets):
         """The end of a connection over RDMA arrives a moment after that of the kernel."""
         for socket in sockets:
             for name, slot in sorted(socket.slots):
                 if name == end and socket.flags & {"listener closed", "reset there"}:
                     self.alone(f"{end} poll poll 0 {slot} IN+OUT+PRI+RDHUP")
-                    break
+                elif name == end and {"ended", "peer ended"} <= socket.flags:
+                    self.alone(f"{end} getpeername {slot}")
+                else:
+                    continue
+                break
 
     def line(self, pair, words):
         """The words of a call, with ports for sockets."""
@@ -256,7 +260,8 @@ class Player:
                 break
             time.sleep(pause)
             pause = min(pause * 2, 0.05)
-            rdma = self.guard(step, lambda: self.again(end, words, kernel, rdma, lane))
+            kernel = self.late(end, words, kernel, rdma, lane)
+            rdma = self.guard(step, lambda: self.again(self.rdma, end, words, kernel, rdma, lane))
         if self.log:
             self.log(step, kernel, first if first == rdma else f"{first} -> {rdma}")
         for call, sockets, one, other in different:
@@ -324,13 +329,25 @@ class Player:
             return True
         if kernel.startswith("-1") or rdma.startswith("-1") or words[0] in ("accept", "connect"):
             return False
+        if self.is_late(words, kernel, rdma):
+            return True
         # Bytes that arrive behind shutdown() are no end.
         least = 0 if "reads no more" in self.state(" ".join([end, *words])) else 1
         return least <= int(rdma.split()[0]) < int(kernel.split()[0])
 
-    def again(self, end, words, kernel, rdma, lane):
-        """Make a call again, for what is missing."""
-        had = int(rdma.split()[0])
+    def is_late(self, words, kernel, rdma):
+        """Whether the kernel holds bytes back that are at the other pair: TCP sends small pieces one by one."""
+        return words[0] == "recv" and 0 < int(kernel.split()[0]) < int(rdma.split()[0])
+
+    def late(self, end, words, kernel, rdma, lane):
+        """Make a call of the kernel again, if what it waits for may be on its way."""
+        if words[0] in ("poll", "select", "fionread") or not rdma.startswith("-1") and self.is_late(words, kernel, rdma):
+            return self.again(self.kernel, end, words, rdma, kernel, lane)
+        return kernel
+
+    def again(self, pair, end, words, wanted, answer, lane):
+        """Make a call of a pair again, for what is missing."""
+        had = int(answer.split()[0])
         lane = "f" if lane == "f" else "0"
         if words[0] in ("recv", "send") and "d" not in words[4]:
             words = [*words]
@@ -339,16 +356,18 @@ class Player:
         if words[0] == "wait" or words[0] in ("poll", "select"):
             words = [word if i != (3 if words[0] == "wait" else 2) else "0" for i, word in enumerate(words)]
         if words[0] not in ("recv", "send") or had <= 0 or "p" in words[4]:
-            return self.make(self.rdma, " ".join([end, *words]), lane)
+            return self.make(pair, " ".join([end, *words]), lane)
         rest = [*words]
-        rest[3] = str(int(kernel.split()[0]) - had)
+        rest[3] = str(int(wanted.split()[0]) - had)
+        if rest[3] == "0":
+            return answer
         if words[0] == "recv":
-            rest[5] = re.search(r"sum (\d+)", rdma).group(1)
+            rest[5] = re.search(r"sum (\d+)", answer).group(1)
         else:
             rest[6] = str(int(words[6]) + had)
-        more = self.make(self.rdma, " ".join([end, *rest]), lane)
+        more = self.make(pair, " ".join([end, *rest]), lane)
         if SOON.match(more):
-            return rdma
+            return answer
         return re.sub(r"^-?\d+", lambda m: str(had + max(0, int(m.group()))), more)
 
     def note(self, step, kernel):
