@@ -148,7 +148,7 @@ static void renumber(struct writing *w, struct step *step)
 {
 	uint8_t *id = &w->ids[w->turned][step->id];
 
-	step->thread = w->thread;
+	step->thread = (w->thread + step->thread) % THREADS;
 	step->object = number_of(w, step->kind, step->object);
 	step->remote = number_of(w, 0, step->remote);
 	for (unsigned int i = 0; i < OTHERS; i++)
@@ -209,16 +209,17 @@ static const char *block_lines(const char *name)
 	return strchr((char *)need(strstr(scenes_text, heading)) + 1, '\n') + 1;
 }
 
-/* Add a step for the thread: "act a post" becomes "act a0 post". "act * post" becomes a step of
- * each side. */
+/* Add a step for the thread: "act a post" becomes "act a0 post", and "act a1 post" is a step of the
+ * next thread. "act * post" becomes a step of each side. */
 static void write_step(struct writing *w)
 {
 	char *side = strchr(w->line, ' ') + 1, copy[sizeof(w->line) + 2];
 
 	for (char name = 'a'; name <= 'b'; name++)
 		if (*side == name || *side == '*') {
-			snprintf(copy, sizeof(copy), "%.*s%c0%s", (int)(side - w->line), w->line,
-				 w->turned ? 'a' + 'b' - name : name, side + 1);
+			snprintf(copy, sizeof(copy), "%.*s%c%s%s", (int)(side - w->line), w->line,
+				 w->turned ? 'a' + 'b' - name : name, side[1] == ' ' ? "0" : "",
+				 side + 1);
 			add_line(w, copy);
 		}
 }

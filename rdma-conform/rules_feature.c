@@ -5,16 +5,21 @@
 
 #include "rdma-conform/rules.h"
 
-static bool same_word(const struct message *a, const struct message *b)
-{
-	return a->step->side == b->step->side && a->step->object == b->step->object &&
-	       a->step->remote == b->step->remote &&
-	       a->step->remote_offset == b->step->remote_offset;
-}
-
 static bool is_atomic(const struct message *m)
 {
 	return m->step->operation == OP_FADD || m->step->operation == OP_CAS;
+}
+
+/* @a and @b are atomic operations of one side on one region. */
+static bool same_target(const struct message *a, const struct message *b)
+{
+	return is_atomic(a) && is_atomic(b) && a->step->side == b->step->side &&
+	       a->step->remote == b->step->remote;
+}
+
+static bool same_word(const struct message *a, const struct message *b)
+{
+	return same_target(a, b) && a->step->remote_offset == b->step->remote_offset;
 }
 
 /* The value that was set before @m in the word of @m. */
@@ -32,6 +37,11 @@ static bool word_set(const struct check *c, const struct message *m, uint64_t *r
 	return count == 1;
 }
 
+static bool all_succeeded(const struct message *m)
+{
+	return m->successes == m->accepted && !m->failed;
+}
+
 /* Return the word before and after the operations of @m, which follow those of the same queue.
  * Return false if one of them failed, or uses another queue. */
 static bool word_at(const struct check *c, const struct message *m, uint64_t *ret_before,
@@ -44,10 +54,10 @@ static bool word_at(const struct check *c, const struct message *m, uint64_t *re
 	for (unsigned int order = 0; order <= m->order; order++)
 		FOR_EACH_MESSAGE(c, o)
 		{
-			if (!is_atomic(o) || o->step->remote != m->step->remote ||
-			    o->step->side != m->step->side || o->order != order)
+			if (!same_target(o, m) || o->order != order)
 				continue;
-			if (!same_word(o, m) || o->successes != o->accepted || o->failed)
+			if (!same_word(o, m) || o->step->object != m->step->object ||
+			    !all_succeeded(o))
 				return false;
 			for (unsigned int i = 0; i < o->accepted; i++) {
 				*ret_before = word;
@@ -64,13 +74,21 @@ static bool word_at(const struct check *c, const struct message *m, uint64_t *re
 static bool is_last(const struct check *c, const struct message *m)
 {
 	FOR_EACH_MESSAGE(c, o)
-	if (o != m && is_atomic(o) && o->step->remote == m->step->remote &&
-	    o->step->side == m->step->side && o->order > m->order)
+	if (o != m && same_target(o, m) && o->order > m->order)
+		return false;
+	return m->accepted;
+}
+
+/* Each atomic operation on the region completed before @e. */
+static bool all_done(const struct check *c, const struct message *m, const struct event *e)
+{
+	FOR_EACH_MESSAGE(c, o)
+	if (same_target(o, m) && o->accepted && !(o->last && before(c, o->last, e)))
 		return false;
 	return true;
 }
 
-/* Look for a read of the 8 bytes at @piece of @side after all of @m. */
+/* Check each read of the 8 bytes at @offset of @region after all atomic operations. */
 static void word_is(struct check *c, const struct message *m, uint8_t side, uint8_t region,
 		    uint32_t offset, uint64_t word)
 {
@@ -78,21 +96,37 @@ static void word_is(struct check *c, const struct message *m, uint8_t side, uint
 	{
 		const struct piece *p = &step_of(c, e)->piece[0];
 
-		if (e->side == side && p->region == region && p->offset == offset && m->last &&
-		    before(c, m->last, e))
+		if (e->side == side && p->region == region && p->offset == offset &&
+		    all_done(c, m, e))
 			keeps(c, e, e->done.value[0] == word,
 			      "the word is %" PRIu64 " behind #%u, not %" PRIu64, e->done.value[0],
 			      m->step->id, word);
 	}
 }
 
-/* The argument is the operation that comes last. */
-RULE(atomic_word)
+/* Additions have the same sum in any order, and may come from several queue pairs. */
+RULE(atomic_sum)
+{
+	uint64_t word;
+
+	if (s->operation != OP_FADD || !is_last(c, m) || !word_set(c, m, &word))
+		return;
+	FOR_EACH_MESSAGE(c, o)
+	{
+		if (!same_target(o, m))
+			continue;
+		if (!same_word(o, m) || o->step->operation != OP_FADD || !all_succeeded(o))
+			return;
+		word += o->accepted * o->step->x;
+	}
+	word_is(c, m, !s->side, s->remote, s->remote_offset, word);
+}
+
+RULE(compare_swap)
 {
 	uint64_t old, word;
 
-	if (s->operation == c->rule->argument && m->accepted && is_last(c, m) &&
-	    word_at(c, m, &old, &word))
+	if (s->operation == OP_CAS && is_last(c, m) && word_at(c, m, &old, &word))
 		word_is(c, m, !s->side, s->remote, s->remote_offset, word);
 }
 
