@@ -62,7 +62,17 @@ static bool take_solicited(struct ibv_cq *backend)
 	return true;
 }
 
-static void pass_on(struct object *cq, const struct ibv_wc *wc)
+/* Give the completion of a request that the model refused the status of its cause: refuse(). */
+static void correct_status(const struct completion *completion, struct ibv_wc *wc)
+{
+	const struct object *qp = completion->qp;
+
+	if (qp && !completion->receive && qp->state == IBV_QPS_ERR && qp->refused &&
+	    completion->id == qp->refused_id && wc->status == IBV_WC_LOC_PROT_ERR)
+		wc->status = qp->refused;
+}
+
+static void pass_on(struct object *cq, struct ibv_wc *wc)
 {
 	bool receive = wc->wr_id >> 31 & 1;
 	uint32_t owner = wc->wr_id >> 32;
@@ -78,6 +88,7 @@ static void pass_on(struct object *cq, const struct ibv_wc *wc)
 		completion.qp = model_find_dc(wc->qp_num);
 	if (completion.qp && !receive && completion.id == completion.qp->last_sent)
 		((struct object *)completion.qp)->busy = false;
+	correct_status(&completion, wc);
 
 	if (receive && owner >> 31)
 		completion.srq = object_at(OBJECT_SRQ, owner & 0x7fffffff);

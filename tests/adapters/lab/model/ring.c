@@ -157,24 +157,46 @@ static bool is_crooked(const struct ibv_send_wr *wr)
 	       wr->wr.atomic.remote_addr % sizeof(uint64_t);
 }
 
-/* Fail a malformed request and stop the QP, as a device does. */
-static void refuse(struct object *qp, const struct work *work, int error)
+static enum ibv_wc_status status_of(const struct work *work, int error)
 {
-	const struct ibv_wc wc = { .status = error == EACCES	     ? IBV_WC_LOC_PROT_ERR
-					     : is_crooked(&work->wr) ? IBV_WC_REM_INV_REQ_ERR
-								     : IBV_WC_LOC_QP_OP_ERR,
-				   .qp_num = qp->number };
+	return error == EACCES	       ? IBV_WC_LOC_PROT_ERR
+	       : is_crooked(&work->wr) ? IBV_WC_REM_INV_REQ_ERR
+				       : IBV_WC_LOC_QP_OP_ERR;
+}
 
-	if (wc.status == IBV_WC_LOC_QP_OP_ERR)
+/* Fail a malformed request and stop the QP, as a device does. The requests before it must complete
+ * first. Therefore the backend gets a request that fails in its place, and pass_on() corrects the
+ * status. */
+static int refuse(struct object *qp, const struct work *work, int error)
+{
+	struct ibv_sge nowhere = { .length = 1 };
+	struct ibv_send_wr wr = { .wr_id = model_wr_id(qp, false, work),
+				  .sg_list = &nowhere,
+				  .num_sge = 1,
+				  .opcode = IBV_WR_SEND,
+				  .send_flags = IBV_SEND_SIGNALED,
+				  .wr.ud.ah = work->wr.wr.ud.ah },
+			   *bad;
+	int r = ibv_post_send(qp->backend.qp, &wr, &bad);
+
+	if (r == ENOMEM || (!r && qp->state == IBV_QPS_ERR))
+		return r;
+	qp->refused = status_of(work, error);
+	if (r) { /* a datagram without an address */
+		const struct ibv_wc wc = { .status = qp->refused, .qp_num = qp->number };
+
+		device->complete(qp->send_cq,
+				 &(struct completion){
+					 .qp = qp, .id = work->id, .note = work->note, .wc = &wc });
+		ibv_modify_qp(qp->backend.qp, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_ERR },
+			      IBV_QP_STATE);
+	}
+	qp->refused_id = work->id;
+	qp->state = IBV_QPS_ERR;
+	if (qp->refused == IBV_WC_LOC_QP_OP_ERR)
 		fprintf(stderr, "devices: %s: a work request that nobody can execute (id %u, %s)\n",
 			object_name(OBJECT_QP, qp->handle), work->id, strerror(error));
-	device->complete(
-		qp->send_cq,
-		&(struct completion){ .qp = qp, .id = work->id, .note = work->note, .wc = &wc });
-	qp->send_cq->solicited_until = qp->send_cq->produced; /* a failure asks for an event */
-	ibv_modify_qp(qp->backend.qp, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_ERR },
-		      IBV_QP_STATE);
-	qp->state = IBV_QPS_ERR;
+	return 0;
 }
 
 static bool receive_all_of(enum object_type type)
@@ -211,10 +233,10 @@ bool model_send(struct object *qp)
 		did |= model_receive_all();
 		model_see_arms();
 		r = there < 0 ? -there : post(qp, &work);
-		if (r == ENOMEM)
-			return did; /* the backend's queue is full, so try again later */
+		if (r && r != ENOMEM)
+			r = refuse(qp, &work, r);
 		if (r)
-			refuse(qp, &work, r);
+			return did; /* the backend's queue is full, so try again later */
 		qp->sq.consumed += work.entries;
 		did = true;
 	}

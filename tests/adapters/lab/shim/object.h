@@ -77,8 +77,10 @@ struct object {
 	uint8_t lag_port;   /* 0: none was chosen */
 	uint16_t last_sent; /* of the backend, by the device's id */
 	bool busy;	    /* last_sent has not completed yet */
-	enum object_dc dc;  /* a QP's, of a driver's type */
-	uint64_t dc_key;    /* a target's */
+	uint16_t refused_id;
+	enum ibv_wc_status refused; /* status of the request refused_id */
+	enum object_dc dc;	    /* a QP's, of a driver's type */
+	uint64_t dc_key;	    /* a target's */
 
 	struct ibv_mr *ring_region; /* of the model; NULL: not needed so far */
 	struct ibv_mr *null_mr;	    /* a PD's, of the model */
