@@ -165,8 +165,9 @@ void step_stop(struct agent_thread *t, const struct step *step, struct object *o
 	pid_t child;
 	int r;
 
-	snprintf(script, sizeof(script), "sleep %.6f; while kill -CONT %d; do sleep 0.05; done",
-		 step->n / 1e6, getpid());
+	snprintf(script, sizeof(script),
+		 "sleep %.6f; while kill -CONT %d 2>/dev/null; do sleep 0.05; done", step->n / 1e6,
+		 getpid());
 	r = posix_spawnp(&child, "sh", NULL, NULL, arguments, environ);
 	if (!r) {
 		raise(SIGSTOP); /* to this thread: the process stops before raise() returns */
