@@ -244,37 +244,17 @@ static int registry_export(struct ibv_device ***ret_devices, int *ret_count)
 	return 0;
 }
 
-/* Take the locks before a fork, so that they are free in the child. */
-static void fork_begin(void)
+void verbs_registry_hold(bool hold)
 {
-	pthread_mutex_lock(&registry.lock);
-	fork_guard_hold(true);
-}
-
-static void fork_end(void)
-{
-	fork_guard_hold(false);
-	pthread_mutex_unlock(&registry.lock);
-}
-
-static void fork_watch_once(void)
-{
-	pthread_atfork(fork_begin, fork_end, fork_end);
-}
-
-/*
- * Register the fork handlers after the first list, which loads the providers. Handlers registered
- * last run first, and a list takes its own lock before those of a provider.
- */
-static void fork_watch(void)
-{
-	static struct once once = ONCE_INIT;
-
-	once_run(&once, fork_watch_once);
+	if (hold)
+		pthread_mutex_lock(&registry.lock);
+	else
+		pthread_mutex_unlock(&registry.lock);
 }
 
 static void init_once(void)
 {
+	verbs_fork_watch();
 	log_init();
 	fork_init_from_env();
 }
@@ -299,7 +279,6 @@ VERBS_EXPORT struct ibv_device **ibv_get_device_list(int *num_devices)
 	if (!r)
 		r = registry_export(&devices, &count);
 	pthread_mutex_unlock(&registry.lock);
-	fork_watch();
 	if (num_devices)
 		*num_devices = count;
 	return r < 0 ? ret_null(r) : devices;

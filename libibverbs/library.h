@@ -219,6 +219,14 @@ int verbs_init(void);
 void fork_init_from_env(void);
 /* Hold off changes of protected ranges during a fork. */
 void fork_guard_hold(bool hold);
+
+/* fork_watch.c: take all locks around each later fork. Called before the first list of devices. */
+void verbs_fork_watch(void);
+/* Call the provider's functions around each later fork. The lock of the device list is held. */
+void verbs_fork_add(struct verbs_fork *fork);
+/* device.c: hold off lists of devices. */
+void verbs_registry_hold(bool hold);
+
 /* Exported without a public header. */
 int ibv_dontfork_range(void *base, size_t size);
 int ibv_dofork_range(void *base, size_t size);

@@ -359,6 +359,16 @@ struct verbs_sizes {
 /* The list to which list_devices() of a user-space provider adds its devices. */
 struct verbs_device_list;
 
+/*
+ * Functions of a user-space provider around a fork, which take and release its locks. The library
+ * calls them from the first list of devices on, with the lock of the list held.
+ */
+struct verbs_fork {
+	void (*begin)(void);
+	void (*end)(bool child); /* in the parent or in the child */
+	struct verbs_fork *next; /* belongs to the library */
+};
+
 struct verbs_provider {
 	uint32_t size; /* sizeof(struct verbs_provider) */
 	const char *name;
@@ -369,6 +379,8 @@ struct verbs_provider {
 	const struct verbs_ops *ops;
 	/* Only for user-space providers: add the devices by verbs_device_add(). */
 	int (*list_devices)(struct verbs_device_list *list);
+	/* Only for user-space providers that have locks. */
+	struct verbs_fork *fork;
 	/* Only for user-space providers: return whether the descriptor is the cmd_fd of a context
 	 * of this device, in any process. NULL: there are no such descriptors. */
 	bool (*owns)(const struct verbs_device *device, int cmd_fd);

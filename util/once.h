@@ -6,23 +6,24 @@
 #ifndef UTIL_ONCE_H
 #define UTIL_ONCE_H
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 #include "util/util.h"
 
+#define ONCE_DONE -1
+
 struct once {
-	atomic_bool done;
 	/*
-	 * held while the function runs, so the function must not call once_run() with the same
-	 * @once
+	 * 0: the function was not run; ONCE_DONE; otherwise the number of the process that runs the
+	 * function. A child that was forked meanwhile finds the number of its parent and runs the
+	 * function again. Therefore the function must not call once_run() with the same struct, and
+	 * must accept that an earlier run did not end.
 	 */
-	pthread_mutex_t lock;
+	atomic_int state;
 };
 
-#define ONCE_INIT                                 \
-	{                                         \
-		.lock = PTHREAD_MUTEX_INITIALIZER \
+#define ONCE_INIT \
+	{         \
 	}
 
 /* Run @init in the first call. Simultaneous calls return when @init has returned. */
@@ -30,9 +31,15 @@ void once_run_first(struct once *once, void (*init)(void));
 
 static inline void once_run(struct once *once, void (*init)(void))
 {
-	/* acquire: pairs with once_run_first() of the thread that ran @init */
-	if (unlikely(!atomic_load_explicit(&once->done, memory_order_acquire)))
+	/* acquire: pairs with the release of the thread that ran @init */
+	if (unlikely(atomic_load_explicit(&once->state, memory_order_acquire) != ONCE_DONE))
 		once_run_first(once, init);
+}
+
+/* Record that the function was run. */
+static inline void once_done(struct once *once)
+{
+	atomic_store_explicit(&once->state, ONCE_DONE, memory_order_release);
 }
 
 #endif

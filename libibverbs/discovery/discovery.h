@@ -158,5 +158,7 @@ int disc_load(struct disc_driver *driver, const struct verbs_provider **ret_prov
 bool disc_linked_only(void);
 const char *disc_linked_file(unsigned int i);
 const char *disc_linked_text(const char *file);
+/* Hold off changes of the providers that the program names, during a fork. */
+void disc_linked_hold(bool hold);
 
 #endif

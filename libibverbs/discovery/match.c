@@ -144,6 +144,8 @@ static void userspace_add(struct verbs_device_list *list, const struct verbs_pro
 
 	if (!provider->list_devices)
 		return;
+	if (provider->fork)
+		verbs_fork_add(provider->fork);
 	r = provider->list_devices(list);
 	if (r < 0)
 		log_warn("provider %s cannot list its devices: %s", provider->name, strerror(-r));

@@ -17,3 +17,7 @@ const char *disc_linked_text(const char *file)
 {
 	return NULL;
 }
+
+void disc_linked_hold(bool hold)
+{
+}

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 
+#include "libibverbs/discovery/discovery.h"
 #include "libibverbs/static/static.h"
 
 #define PROVIDERS_MAX 32 /* more than the number of providers */
@@ -61,4 +62,12 @@ void verbs_static_default(const struct verbs_device_ops *provider)
 const struct verbs_device_ops *const *static_providers(void)
 {
 	return registry.providers;
+}
+
+void disc_linked_hold(bool hold)
+{
+	if (hold)
+		pthread_mutex_lock(&registry.lock);
+	else
+		pthread_mutex_unlock(&registry.lock);
 }

@@ -171,6 +171,7 @@ static const struct verbs_provider uroce_provider = {
 	},
 	.ops = &uroce_ops,
 	.list_devices = uroce_list_devices,
+	.fork = &uroce_fork,
 	.owns = uroce_owns,
 	.direct = &uroce_direct,
 };

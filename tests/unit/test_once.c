@@ -3,6 +3,10 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <pthread.h>
+#include <sched.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -46,10 +50,51 @@ static void test_one_run(void **state)
 	assert_int_equal(runs, 1);
 }
 
+static struct once long_once = ONCE_INIT;
+static atomic_bool entered, leave;
+
+static void long_init(void)
+{
+	atomic_store(&entered, true);
+	while (!atomic_load(&leave))
+		sched_yield();
+}
+
+static void *run_long(void *unused)
+{
+	once_run(&long_once, long_init);
+	return NULL;
+}
+
+/* A child does not have the thread that runs the function, and runs it again. */
+static void test_fork(void **state)
+{
+	pthread_t thread;
+	int status;
+	pid_t pid;
+
+	assert_int_equal(pthread_create(&thread, NULL, run_long, NULL), 0);
+	while (!atomic_load(&entered))
+		sched_yield();
+	pid = fork();
+	if (!pid) {
+		alarm(60); /* ends a child that waits for the thread */
+		atomic_store(&leave, true);
+		run_long(NULL);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	atomic_store(&leave, true);
+	pthread_join(thread, NULL);
+	assert_int_equal(atomic_load(&long_once.state), ONCE_DONE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_one_run),
+		cmocka_unit_test(test_fork),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -190,12 +190,10 @@ static void fork_begin(void)
 
 static void fork_parent(void)
 {
-	uroce_leaf_locks_hold(false);
 	if (the_host) {
 		uroce_watches_fork_end(the_host);
 		pthread_mutex_unlock(&the_host->lock);
 	}
-	pthread_mutex_unlock(&the_lock);
 }
 
 /*
@@ -204,7 +202,6 @@ static void fork_parent(void)
  */
 static void fork_child(void)
 {
-	uroce_leaf_locks_hold(false);
 	if (the_host) {
 		atomic_store(the_host->here, 0);
 		uroce_watches_forked(the_host);
@@ -214,26 +211,27 @@ static void fork_child(void)
 		pthread_mutex_unlock(&the_host->lock);
 	}
 	the_host = NULL;
+}
+
+static void fork_end(bool child)
+{
+	uroce_leaf_locks_hold(false);
+	if (child)
+		fork_child();
+	else
+		fork_parent();
 	pthread_mutex_unlock(&the_lock);
 }
 
-static void fork_watch_once(void)
-{
-	pthread_atfork(fork_begin, fork_parent, fork_child);
-}
-
-static void fork_watch(void)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-	pthread_once(&once, fork_watch_once);
-}
+struct verbs_fork uroce_fork = {
+	.begin = fork_begin,
+	.end = fork_end,
+};
 
 int uroce_host_get(struct uroce_host **ret_host)
 {
 	int r = 0;
 
-	fork_watch();
 	pthread_mutex_lock(&the_lock);
 	/* This process is a child, and the C library did not see the fork. */
 	if (the_host && !uroce_host_here(the_host))
@@ -264,7 +262,6 @@ void uroce_host_follow(void)
 	struct uroce_host *host;
 	struct uroce_dev *dev;
 
-	fork_watch();
 	pthread_mutex_lock(&the_lock);
 	host = the_host && uroce_host_here(the_host) ? the_host : NULL;
 	if (host)

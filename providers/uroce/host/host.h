@@ -266,6 +266,8 @@ void uroce_host_init(struct uroce_host *host, uint64_t now);
  */
 int uroce_host_get(struct uroce_host **ret_host);
 void uroce_host_put(struct uroce_host *host);
+/* The locks around a fork, for the provider's table. */
+extern struct verbs_fork uroce_fork;
 /*
  * Update the open devices from their interfaces now, if the process has an engine. The progress
  * thread does the same, but some time after a change. Without this call a new device list could be

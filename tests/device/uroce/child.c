@@ -13,6 +13,7 @@
 
 enum {
 	CHILDREN = 40, /* beside threads */
+	TIMINGS = 200, /* of a fork beside the first use of a process */
 };
 
 /* Operations of the table that programs do not call on an object that their parent created. */
@@ -212,9 +213,113 @@ static void beside_threads(void)
 		CHECK_OK(pthread_join(ids[i], NULL));
 }
 
+/* --- a fork beside the first use of the library --- */
+
+static atomic_bool started;
+
+static void *first_list(void *arg)
+{
+	struct ibv_device **list;
+
+	atomic_store(&started, true);
+	list = ibv_get_device_list(NULL);
+	CHECK(list && *list);
+	ibv_free_device_list(list);
+	return NULL;
+}
+
+static void *first_open(void *arg)
+{
+	atomic_store(&started, true);
+	rt_close(rt_open());
+	return NULL;
+}
+
+static uint64_t now(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	return t.tv_sec * 1000000000ull + t.tv_nsec;
+}
+
+/* Use the device in a child. */
+static void child_uses(void *(*first)(void *))
+{
+	pid_t pid = fork();
+
+	if (!pid) {
+		alarm(RT_SECONDS / 4);
+		first(NULL);
+		_exit(0);
+	}
+	child_await(pid);
+}
+
+/* Fork @delay ns after another thread has begun its first call, and use the device in the child. */
+static void fork_amid(void *(*first)(void *), uint64_t delay)
+{
+	pthread_t thread;
+	uint64_t begin;
+	pid_t pid;
+
+	CHECK_OK(pthread_create(&thread, NULL, first, NULL));
+	while (!atomic_load(&started))
+		sched_yield();
+	for (begin = now(); now() < begin + delay;)
+		;
+	pid = fork();
+	if (!pid) {
+		alarm(RT_SECONDS / 4); /* ends a child that hangs */
+		first(NULL);
+		child_uses(first); /* the handlers may be registered twice */
+		_exit(0);
+	}
+	child_await(pid);
+	CHECK_OK(pthread_join(thread, NULL));
+}
+
+/* Return the time that the call takes in a new process. */
+static uint64_t first_time(void *(*first)(void *))
+{
+	uint64_t begin = now();
+
+	child_uses(first);
+	return now() - begin;
+}
+
+static void beside_first(void *(*first)(void *))
+{
+	uint64_t time = first_time(first);
+
+	for (int i = 0; i < TIMINGS; i++) {
+		pid_t pid = fork();
+
+		if (!pid) {
+			fork_amid(first, time * i / TIMINGS);
+			_exit(0);
+		}
+		child_await(pid);
+	}
+}
+
+static void beside_first_list(void)
+{
+	beside_first(first_list);
+}
+
+static void beside_first_open(void)
+{
+	beside_first(first_open);
+}
+
 static const struct rt_case cases[] = {
-	{ "table_is_walked", table_is_walked }, { "fork_walks", fork_walks },
-	{ "clone_walks", clone_walks },		{ "child_starts_anew", child_starts_anew },
+	{ "table_is_walked", table_is_walked },
+	{ "fork_walks", fork_walks },
+	{ "clone_walks", clone_walks },
+	{ "child_starts_anew", child_starts_anew },
 	{ "beside_threads", beside_threads },
+	{ "beside_first_list", beside_first_list },
+	{ "beside_first_open", beside_first_open },
 };
 RT_MAIN(cases)
