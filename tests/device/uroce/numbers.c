@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Numbers of queue pairs: the first number of a process is random, and the number of a queue
- * pair that was connected is not reused as long as its peer may know it. */
+ * pair that was connected is not reused as long as its peer may know it, whichever process had it.
+ */
+#include <signal.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "tests/lib/rt.h"
@@ -11,6 +14,9 @@ enum {
 	BLOCK = 1024,	    /* numbers of a process, which follow each other */
 	CONNECTIONS = 3000, /* more than a block has numbers */
 	NUMBERS = 1 << 24,
+	MANY = 600, /* two processes together use more numbers than a block has */
+	SIZE = 64,
+	PSN = 100, /* first one of both connections, as many programs choose it */
 };
 
 static void first_is_random(void)
@@ -94,10 +100,162 @@ static void rests_end_early(void)
 	rt_close(dev);
 }
 
+/* --- numbers of a process that was killed --- */
+
+static pid_t process_start(void (*body)(int socket), int *ret_socket)
+{
+	int ends[2];
+	pid_t pid;
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		close(ends[0]);
+		body(ends[1]);
+		_exit(0);
+	}
+	close(ends[1]);
+	*ret_socket = ends[0];
+	return pid;
+}
+
+static void process_kill(pid_t pid)
+{
+	int status;
+
+	CHECK_OK(kill(pid, SIGKILL));
+	CHECK(waitpid(pid, &status, 0) == pid);
+}
+
+/* Report the numbers of many connected queue pairs, and keep these. */
+static void many(int socket)
+{
+	struct rt_dev *dev = rt_open();
+
+	for (int i = 0; i < MANY; i++) {
+		struct rt_side side = rt_side_open(dev, NULL, NULL);
+		struct rt_address self = rt_side_address(&side);
+
+		rt_side_connect(&side, &self);
+		CHECK(write(socket, &self.qpn, sizeof(self.qpn)) == sizeof(self.qpn));
+	}
+	pause();
+}
+
+static void rest_after_kill(void)
+{
+	static bool used[NUMBERS];
+
+	for (int round = 0; round < 2; round++) {
+		int socket;
+		pid_t pid = process_start(many, &socket);
+
+		for (int i = 0; i < MANY; i++) {
+			uint32_t qpn;
+
+			CHECK(recv(socket, &qpn, sizeof(qpn), MSG_WAITALL) == sizeof(qpn));
+			if (used[qpn])
+				FAIL("number 0x%x came again in the next process", qpn);
+			used[qpn] = true;
+		}
+		process_kill(pid);
+		close(socket);
+	}
+}
+
+static struct rt_address connect_to(struct rt_side *side, int socket)
+{
+	struct rt_address self = rt_side_address(side), peer = rt_exchange(socket, &self);
+
+	rt_side_connect(side, &peer);
+	rt_exchange(socket, &self);
+	return peer;
+}
+
+/* Connect a queue pair with one of the parent, until the parent ends this process. */
+static void former(int socket)
+{
+	struct rt_side side = rt_side_open(rt_open(), NULL, NULL);
+
+	side.psn = PSN;
+	connect_to(&side, socket);
+	pause();
+}
+
+/* Open queue pairs until one has the number @qpn. Without one, return the last. */
+static struct rt_side side_with(struct rt_dev *dev, uint32_t qpn)
+{
+	struct rt_side side = rt_side_open(dev, NULL, NULL);
+
+	for (int i = 1; i < BLOCK && side.qp->qp_num != qpn; i++)
+		side = rt_side_open(dev, NULL, NULL);
+	return side;
+}
+
+/* Receive one message with the number of the former process if it is to be had. */
+static void successor(int socket)
+{
+	struct rt_dev *dev = rt_open();
+	struct rt_address self;
+	struct rt_side side;
+	uint32_t qpn;
+
+	CHECK(recv(socket, &qpn, sizeof(qpn), MSG_WAITALL) == sizeof(qpn));
+	side = side_with(dev, qpn);
+	self = rt_side_address(&side);
+	side.psn = PSN;
+	connect_to(&side, socket);
+	rt_recv(&side, 2, 0, SIZE);
+	rt_exchange(socket, &self);
+	EXPECT(&side, 2, IBV_WC_RECV);
+	VERIFY(side.buf.p, SIZE, 2);
+	rt_exchange(socket, &self);
+}
+
+static void send_to(struct rt_side *side, int seed)
+{
+	struct ibv_sge sge = rt_sge(side, 0, SIZE);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+
+	rt_fill(side->buf.p, SIZE, seed);
+	POST(side, &wr);
+}
+
+/* The former peer of a killed process sends once more. The next process does not receive it. */
+static void former_peer_reaches_nobody(void)
+{
+	int sockets[2];
+	pid_t first = process_start(former, &sockets[0]), second;
+	struct rt_dev *dev = rt_open();
+	struct rt_side old = rt_side_open(dev, NULL, NULL), new = rt_side_open(dev, NULL, NULL);
+	struct rt_address self = rt_side_address(&new);
+	uint32_t qpn;
+	int status;
+
+	old.psn = new.psn = PSN;
+	qpn = connect_to(&old, sockets[0]).qpn;
+
+	process_kill(first);
+	second = process_start(successor, &sockets[1]);
+	CHECK(write(sockets[1], &qpn, sizeof(qpn)) == sizeof(qpn));
+	connect_to(&new, sockets[1]);
+	rt_exchange(sockets[1], &self);
+	send_to(&old, 1);
+	CHECK(rt_wait(&old).status != IBV_WC_SUCCESS);
+	send_to(&new, 2);
+	EXPECT(&new, 1, IBV_WC_SEND);
+	rt_exchange(sockets[1], &self);
+	CHECK(waitpid(second, &status, 0) == second);
+	CHECK_INT(status, 0);
+}
+
 static const struct rt_case cases[] = {
 	{ "first_is_random", first_is_random },
 	{ "rests", rests },
 	{ "unknown_need_no_rest", unknown_need_no_rest },
 	{ "rests_end_early", rests_end_early },
+	{ "rest_after_kill", rest_after_kill },
+	{ "former_peer_reaches_nobody", former_peer_reaches_nobody },
 };
 RT_MAIN(cases)

@@ -27,6 +27,7 @@
  *   shm_shared.c   files in memory that two processes map
  *   shm_ring.c     rings of records
  *   shm_slot.c     slots
+ *   shm_rest.c     slots that no process takes for a minute
  *   shm_trust.c    which processes may be peers
  *   shm_call.c     the handshake of the process that wants a peer
  *   shm_waiter.c   waiting for the end of the handshake
@@ -98,7 +99,10 @@ struct uroce_shm {
 	struct path_host *host;
 	int listeners[UROCE_BLOCKS]; /* listeners of this process's slots, indexed by
 					uroce_slot_place(); -1: none */
-	int bell;		     /* eventfd of this process */
+	/* sockets that let these slots rest later, and whether they shall; -1: not possible */
+	int rests[UROCE_BLOCKS];
+	atomic_bool rest_later[UROCE_BLOCKS];
+	int bell; /* eventfd of this process */
 	int board_fd;
 	bool fences;		 /* this process can fence for its peers: fence.h */
 	atomic_uint editions;	 /* last value of an edition on the board */
@@ -169,6 +173,14 @@ bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
  * -errno: go on without a turn.
  */
 int uroce_shm_turn_take(void);
+
+/* --- shm_rest.c --- */
+
+/*
+ * Let the slot rest for a minute when this process ends, because peers may know its queue pairs.
+ * Only the first call for a slot makes a system call.
+ */
+void uroce_shm_rest_later(struct uroce_shm *shm, uint16_t slot);
 
 /* Return the listener of the first slot of this process. */
 static inline int uroce_shm_listener(const struct uroce_shm *shm)
