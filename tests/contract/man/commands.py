@@ -87,6 +87,7 @@ BLOCKS = {
         "rdma-doctor --serve": "serves",
         "dcb pfc show": "asks the driver",
         "rdma statistic qp show": "asks the driver",
+        "rdma-doctor --json --speed": "judges",
         "losses (exit code 32)": "native/doctor-watch",
     },
     "rdma-symptoms.7": {"": "native/man-symptoms"},
