@@ -674,29 +674,6 @@ def case_options(options):
         assert result.returncode == 2 and result.stderr and not result.stdout, (wrong, result)
 
 
-def case_page(options):
-    """The manual page has the rungs and the exit codes of the program."""
-    real = {rung["rung"]: rung["exit_code"] for rung in report(options)["rungs"]}
-    text = Path(options.page).read_text()
-    told = {name: int(code) for code, name in re.findall(r"\| (\d\d) \| (\w+) ", text)}
-    assert told == real, (told, real)
-    rows = re.findall(r"^\| (\w+) \|[^|]*\|$", text.split("## Rungs")[1].split("# OPTIONS")[0], re.M)
-    assert rows == ["rung", *real], rows
-
-
-def case_broken(options):
-    """Each rung has a state that breaks it, in this file, in that of --peer or in the unit tests."""
-    rungs = {rung["rung"]: rung["exit_code"] for rung in report(options)["rungs"]}
-    codes = {row[3] for row in FAULTS} | {row[2] for row in SPEED}
-    broken = {row[1] for row in (*TRANSFER_FAULTS, *WATCHED)} | {name for name, code in rungs.items() if code in codes}
-    here = Path(__file__).resolve().parent
-    broken |= set(re.findall(r'^    \("[^"]+", "(?:in|out) [^"]+", "(\w+)",', (here / "test_peer.py").read_text(), re.M))
-    broken |= set(re.findall(r'found\["first_failure"\] == "(\w+)"', (here / "test_peer.py").read_text()))
-    for source in (here.parents[1] / "unit" / "doctor").glob("*.c"):
-        broken |= set(re.findall(r'expect_failure\(\s*"(\w+)"', source.read_text()))
-    assert set(rungs) <= broken, f"no test breaks {sorted(set(rungs) - broken)}"
-
-
 def check_copy(options, name, changes, arguments, code, cause, fix):
     with tempfile.TemporaryDirectory() as folder:
         make_copy(options, Path(folder), changes)
@@ -773,7 +750,6 @@ def main():
     parser.add_argument("program")
     parser.add_argument("--config", required=True, help="folder of driver files the program was built for")
     parser.add_argument("--providers", required=True, help="folder of its providers")
-    parser.add_argument("--page", required=True)
     parser.add_argument("--only", default="", help="of the copies: those with this in their name")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--turns", type=int, default=60)
@@ -781,4 +757,5 @@ def main():
     globals()["case_" + options.case](options)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -23,8 +23,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
 import schema  # noqa: E402
 
-INSIDE = shlex.split(os.environ["INSIDE"])
-HERE, THERE, HERE6 = os.environ["HERE"], os.environ["THERE"], os.environ["HERE6"]
+INSIDE = shlex.split(os.environ.get("INSIDE", ""))
+HERE, THERE, HERE6 = (os.environ.get(name, "") for name in ("HERE", "THERE", "HERE6"))
 PORT = 18516
 WIRE = 156  # bytes of a message
 
@@ -395,4 +395,5 @@ def main():
     globals()["case_" + sys.argv[1]](sys.argv[2])
 
 
-main()
+if __name__ == "__main__":
+    main()
