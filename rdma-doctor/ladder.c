@@ -86,8 +86,16 @@ static void subsystem_ask(struct doctor *d)
 static unsigned int place;
 unsigned int *ladder_place = &place;
 
+/* The queries before the first rung are those of RDMA netlink. */
+static void place_set_netlink(void)
+{
+	for (*ladder_place = 0; strcmp(rungs[*ladder_place].name, "netlink");)
+		++*ladder_place;
+}
+
 void ladder_climb(struct doctor *d, struct finding *findings)
 {
+	place_set_netlink();
 	subsystem_ask(d);
 	devices_find(d);
 	d->userspace_wanted = devices_wanted_is_userspace(d);

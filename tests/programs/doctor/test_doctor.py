@@ -327,6 +327,11 @@ def case_live(options):
     assert found["first_failure"] == "uroce" and "UROCE=on" in found["fix"], found
     found = report(options, "--device", "uroce_lo", UROCE="on:nonsense0")
     assert found["first_failure"] == "uroce" and "nonsense0" in found["cause"], found
+    # Each mistake in the variable is named.
+    for setting, words in (("on:", "UROCE names no interface behind ':'"), ("on:verylonginterfacename1234567", "no interface 'verylonginterfacename1234567'"),
+                           ("on:lo,,nix", "no interface 'nix'")):  # fmt: skip
+        rung = next(one for one in report(options, UROCE=setting)["rungs"] if one["rung"] == "uroce")
+        assert words in rung.get("cause", rung.get("found")), (setting, rung)
     check_played(options)
 
 
@@ -624,7 +629,9 @@ def case_killed(options):
     if not calls:
         print("the numbers of this architecture's system calls are not known here")
         raise SystemExit(77)
-    for call, rung in (("bind", "uroce"), ("getdents64", None), ("socket", None)):
+    # If the kernel has RDMA, the first socket is that of RDMA netlink.
+    first = "netlink" if Path("/sys/class/infiniband").exists() else "uroce"
+    for call, rung in (("bind", "uroce"), ("getdents64", None), ("socket", first)):
         for arguments in ([], ["--json"]):
             result = subprocess.run([options.program, *arguments, "--device", "uroce_lo"], capture_output=True, timeout=120,
                                     check=False, env={**os.environ, "UROCE": "on:lo"}, preexec_fn=killer(calls[call]))  # fmt: skip
@@ -638,13 +645,17 @@ def case_killed(options):
                 assert rung in (None, found["first_failure"]), found
 
 
-def without_proc(options):
-    """A build sandbox has no /proc: the limits cannot be read, and all else is examined."""
+def covered(options, folder, *arguments, **environment):
+    """Report where an empty file system covers @folder, as in a build sandbox."""
     library = str(Path(options.program).resolve().parent.parent / "lib")
-    result = subprocess.run(["unshare", "-m", "sh", "-c", 'mount -t tmpfs none /proc && exec "$0" --json', options.program],
-                            capture_output=True, timeout=120, check=False, env={**os.environ, "LD_LIBRARY_PATH": library})  # fmt: skip
+    # The library takes its driver files from the build tree if this file is there.
+    script = f'mount -t tmpfs none {folder} && touch {folder}/.build-tree && exec "$0" --json "$@"'
+    result = subprocess.run(["unshare", "-m", "sh", "-c", script, options.program, *arguments], capture_output=True, timeout=120, check=False,
+                            env={**os.environ, "LD_LIBRARY_PATH": library, **environment})  # fmt: skip
     assert result.returncode != 2 and not result.stderr, result
-    assert json.loads(result.stdout)["exit_code"] == result.returncode, result
+    found = schema.parse(result.stdout, "rdma-doctor")
+    assert found["exit_code"] == result.returncode, result
+    return found
 
 
 def is_sanitized(program):
@@ -654,7 +665,16 @@ def is_sanitized(program):
 
 def case_options(options):
     if not is_sanitized(options.program):
-        without_proc(options)
+        # The limits cannot be read, and all else is examined.
+        states = {one["rung"]: one["state"] for one in covered(options, "/proc")["rungs"]}
+        assert states["memlock"] in ("unseen", "unneeded"), states
+        # uroce needs no sysfs.
+        found = covered(options, "/sys", UROCE="on:lo")
+        assert found["exit_code"] == 0 and [one["device"] for one in found["devices"]] == ["uroce_lo"], found
+        # The provider's package is not installed, although the variable asks for it.
+        found = covered(options, Path(options.program).resolve().parent.parent / "lib/libibverbs.d", UROCE="on:lo")
+        assert found["first_failure"] == "uroce" and "UROCE asks for it, but it is not installed" in found["cause"], found
+        assert "install ibverbs-provider-uroce" in found["fix"], found
     assert run(options, "--help").stdout.startswith(b"Usage: rdma-doctor")
     assert re.fullmatch(rb"rdma-doctor [\d.]+\n", run(options, "--version").stdout)
     with tempfile.TemporaryDirectory() as folder:
