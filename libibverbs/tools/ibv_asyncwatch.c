@@ -67,12 +67,16 @@ static int watch(struct ibv_context *context)
 	struct ibv_async_event event;
 
 	printf("%s: async event FD %d\n", show_name(context->device), context->async_fd);
-	while (!ibv_get_async_event(context, &event)) {
+	/* main() reports output that is lost. */
+	while (!ferror(stdout)) {
+		if (ibv_get_async_event(context, &event)) {
+			perror("Couldn't get the next event");
+			break;
+		}
 		printf("  event_type %s (%d), port %d\n", ibv_event_type_str(event.event_type),
 		       event.event_type, event_port(&event));
 		ibv_ack_async_event(&event);
 	}
-	perror("Couldn't get the next event");
 	return 1;
 }
 
