@@ -30,7 +30,7 @@ enum {
 };
 
 static struct {
-	bool in_line; /* a part of the current line was written */
+	size_t column; /* bytes of the current line that were written */
 	bool failed;
 } state;
 
@@ -164,6 +164,16 @@ static size_t terminal_width(void)
 										    : size.ws_col;
 }
 
+/* Begin a new line if the rest does not fit behind what was written of a line, because somebody
+ * waited for it. */
+static void rest_wrap(size_t length, size_t width)
+{
+	if (!length || !state.column || state.column > width || state.column + length <= width)
+		return;
+	put("\n", 1);
+	state.column = 0;
+}
+
 /* Write lines. The rest without a line feed is written as it is, because somebody waits for it. */
 static ssize_t columns_write(void *cookie, const char *text, size_t length)
 {
@@ -172,16 +182,17 @@ static ssize_t columns_write(void *cookie, const char *text, size_t length)
 
 	for (const char *line = text, *feed; line < end && !state.failed; line = feed + 1) {
 		feed = memchr(line, '\n', end - line);
+		rest_wrap((feed ?: end) - line, width);
 		if (!feed) {
 			put(line, end - line);
-			state.in_line = true;
+			state.column += end - line;
 			break;
 		}
-		if (width && !state.in_line)
+		if (width && !state.column)
 			line_put(line, feed - line, width);
 		else
 			put(line, feed - line + 1);
-		state.in_line = false;
+		state.column = 0;
 	}
 	return state.failed ? 0 : (ssize_t)length;
 }
