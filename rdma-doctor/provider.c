@@ -52,6 +52,15 @@ static void provider_refused(const char *said, struct finding *f)
 		    "with those of an image");
 }
 
+/* Report what the library warns of, although the provider loads: a line of a driver file. */
+static void provider_warn(const char *said, struct finding *f)
+{
+	if (!*said)
+		return;
+	finding_note(f, "; %s", said);
+	finding_fix(f, "mend the file that it names");
+}
+
 void provider_check(struct doctor *d, struct doctor_device *dev, struct finding *f)
 {
 	const struct verbs_provider *provider;
@@ -76,6 +85,7 @@ void provider_check(struct doctor *d, struct doctor_device *dev, struct finding 
 	if (!r) {
 		dev->provider = provider;
 		finding_ok(f, "provider %s loads", provider->name);
+		provider_warn(log_take(), f);
 	} else if (r == -ENOENT) {
 		provider_unknown(dev, log_take(), f);
 	} else {

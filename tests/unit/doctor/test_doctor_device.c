@@ -121,6 +121,16 @@ static void test_provider(void **state)
 		       "LD_LIBRARY_PATH");
 }
 
+/* The library reads the driver files once, therefore this is the first test. */
+static void test_provider_warned(void **state)
+{
+	world_write(RDMA_CONFIG_DIR "/odd.driver", "driver odd\nmacth driver_id 5\n");
+	expect_state("provider", FINDING_NOTE,
+		     "loads; ignoring bad config directive 'macth driver_id 5'");
+	assert_contains(world_finding("provider")->fix.chars, "mend the file");
+	expect_state("provider", FINDING_OK, "fixture");
+}
+
 static void test_abi(void **state)
 {
 	world.devices[0].abi = 9;
@@ -399,6 +409,7 @@ static void test_transfer_rate(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		WORLD_TEST(test_provider_warned),
 		WORLD_TEST(test_node),
 		WORLD_TEST(test_permission_cgroup),
 		WORLD_TEST(test_permission_others),

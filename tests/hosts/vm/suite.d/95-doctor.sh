@@ -119,6 +119,9 @@ expect 16 "couldn't load driver" 'reinstall the package of the provider' \
 expect 16 "couldn't read config file.*Permission denied" 'chmod 0644' \
     mounted 'cp $BUILD/lib/libibverbs.d/rxe.driver closed; chmod 600 closed;
         mount --bind closed $BUILD/lib/libibverbs.d/rxe.driver' -- $uid1000 rdma-doctor
+expect 16 "provider rxe loads; ignoring bad config directive 'macth driver_id 9'" 'mend the file' \
+    mounted '(cat $BUILD/lib/libibverbs.d/rxe.driver; echo macth driver_id 9) >odd;
+        mount --bind odd $BUILD/lib/libibverbs.d/rxe.driver' -- rdma-doctor --strict
 if theirs=$(ldconfig -p | sed -n 's/.*libibverbs\.so\.1 .*x86-64.* => //p' | head -n 1) && [ "$theirs" ]; then
     expect 16 "$theirs, the libibverbs that is loaded" 'one release' \
         env LD_LIBRARY_PATH="${theirs%/*}" rdma-doctor
