@@ -125,9 +125,7 @@ static int send_error(struct rs_socket *s)
 {
 	if (rs_is_unconnected(s))
 		return -ENOTCONN;
-	if (s->no_send || s->state == RS_CLOSED)
-		return -EPIPE;
-	return s->error ? -s->error : -EPIPE;
+	return s->state == RS_FAILED && s->error ? -s->error : -EPIPE;
 }
 
 /* Skip the last bytes of the buffer if they would make a small message. Return: bytes skipped. */
