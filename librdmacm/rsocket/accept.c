@@ -364,11 +364,17 @@ int rs_listener_shutdown(struct rs_socket *s, int how)
 	if (s->state != RS_LISTENING || how == SHUT_WR) {
 		int r = s->state == RS_LISTENING ? 0 : -ENOTCONN;
 
+		/* The first shutdown leaves a fresh socket, as with TCP. Another one ends it. */
+		if (r < 0) {
+			s->no_send |= how != SHUT_RD;
+			s->no_recv |= how != SHUT_WR;
+			rs_watch_notify(s);
+			rs_rouse(s);
+		}
 		pthread_mutex_unlock(&s->lock);
 		return r;
 	}
-	if (s->state == RS_LISTENING)
-		s->state = RS_CLOSED;
+	s->state = RS_CLOSED;
 	s->backlog = UINT_MAX; /* new requests are refused at once */
 	queue_resume(s);
 	rs_watch_notify(s);

@@ -260,7 +260,9 @@ static int nothing_send(struct rs_socket *s)
 	int r;
 
 	pthread_mutex_lock(&s->lock);
-	r = is_open(s) || (s->state == RS_CLOSED && !s->no_send) ? 0 : send_error(s);
+	r = is_open(s) || (s->state == RS_CLOSED && !s->no_send && !rs_is_unconnected(s))
+		    ? 0
+		    : send_error(s);
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }
