@@ -16,6 +16,7 @@ struct way {
 	uint8_t bytes[PIECE];
 	size_t start, end;
 	bool ended; /* no more data comes */
+	bool reset; /* because of an error */
 	bool told;  /* the receiver has been told of the end */
 };
 
@@ -35,8 +36,10 @@ static void way_came(struct way *w, ssize_t n)
 {
 	if (n > 0)
 		w->start = 0, w->end = n;
-	else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+	else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
 		w->ended = true;
+		w->reset = n < 0;
+	}
 }
 
 /* Take the result of a send. After an error the rest is dropped, because the receiver has gone. */
@@ -113,7 +116,8 @@ static void ends_pass(struct relay *r, struct ways *ways, bool *gone)
 		up->told = true;
 	}
 	if (down->ended && way_is_empty(down) && !down->told) {
-		shutdown(r->end, SHUT_WR);
+		/* A reset hangs both directions up, as on TCP. */
+		shutdown(r->end, down->reset ? SHUT_RDWR : SHUT_WR);
 		down->told = true;
 	}
 }
