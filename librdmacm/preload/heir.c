@@ -182,15 +182,27 @@ void heir_closed(int rs)
 	relay_unlock();
 }
 
-/* Claim the RDMA socket that has this number in the parent. Return: the descriptor, or -1. */
+/*
+ * Claim the RDMA socket that has this number in the parent. A signal does not end the wait for the
+ * answer, because the next claim would get that answer. Return: the descriptor, or -1.
+ */
 static int claim(int name, struct door_answer *answer)
 {
 	const struct door_request request = { DOOR_CLAIM, name };
+	ssize_t n;
 	int fd;
 
-	if (door < 0 || pass_send(door, &request, sizeof(request), -1) < 0)
+	if (door < 0)
 		return -1;
-	return pass_receive(door, answer, sizeof(*answer), &fd) == sizeof(*answer) ? fd : -1;
+	do
+		n = pass_send(door, &request, sizeof(request), -1);
+	while (n < 0 && errno == EINTR);
+	if (n < 0)
+		return -1;
+	do
+		n = pass_receive(door, answer, sizeof(*answer), &fd);
+	while (n < 0 && errno == EINTR);
+	return n == sizeof(*answer) ? fd : -1;
 }
 
 /* Replace each number of this RDMA socket of the parent. */
