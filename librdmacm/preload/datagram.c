@@ -225,6 +225,17 @@ void datagrams_run(struct relay *r)
 
 /* ---- calls of the processes ---- */
 
+#define ROOM_NEEDED (2 * DATAGRAM_MAX) /* the kernel counts its own structures, too */
+
+void datagram_room_need(int fd)
+{
+	int room = 0, half = ROOM_NEEDED / 2; /* the kernel doubles the value */
+	socklen_t size = sizeof(room);
+
+	if (real()->getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &room, &size) == 0 && room < ROOM_NEEDED)
+		real()->setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &half, sizeof(half));
+}
+
 /* Send a head, followed by the buffers. Return: the number of sent bytes without the head, or -1.
  */
 static ssize_t head_send(int fd, struct head *head, const struct iovec *iov, size_t count,

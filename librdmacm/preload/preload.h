@@ -319,6 +319,8 @@ ssize_t datagram_receive(int fd, struct msghdr *msg, int flags);
 int datagram_connect(int fd, const struct sockaddr *addr, socklen_t size);
 int datagram_shutdown(int fd, int how);
 int datagram_bytes_waiting(int fd, int *ret_bytes);
+/* Let the Unix domain socket send the largest datagram, as a UDP socket with any buffer does. */
+void datagram_room_need(int fd);
 
 /* heir.c; each FD_RELAYED descriptor has names */
 int heir_door_for_child(void); /* -1: no door */

@@ -283,6 +283,8 @@ int socket_share(int rs, const struct claimed *claimed)
 		return -1;
 	}
 	socket_options_give(moved, other);
+	if (claimed->is_datagram)
+		datagram_room_need(other);
 	ended_give(RS(rs_ended(moved)), other);
 	of.number = r->number;
 	r->rs = moved;

@@ -452,12 +452,17 @@ EXPORT int getsockname(int fd, struct sockaddr *addr, socklen_t *addrlen)
 
 static int option_set(int fd, int rs, int level, int name, const void *value, socklen_t size)
 {
+	int r;
+
 	if (rs >= 0)
 		return RS(rsetsockopt(rs, level, name, value, size));
 	/* Options of a network have no meaning for the Unix domain socket. */
 	if (fd_is_relayed(rs) && level != SOL_SOCKET)
 		return relay_option_set(heir_relay(fd), level, name, value, size);
-	return real()->setsockopt(fd, level, name, value, size);
+	r = real()->setsockopt(fd, level, name, value, size);
+	if (rs == FD_RELAYED_DATAGRAM && name == SO_SNDBUF)
+		datagram_room_need(fd);
+	return r;
 }
 
 EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
