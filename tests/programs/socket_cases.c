@@ -22,7 +22,7 @@ static const struct case_row *const lists[] = {
 	signal_cases,	thread_cases,	  stopped_cases,	spent_cases,
 	process_cases,	answer_cases,	  attack_cases,		call_cases,
 	datagram_cases, end_cases,	  fallback_cases,	handler_cases,
-	inherit_cases,	share_cases,	  share_datagram_cases,
+	inherit_cases,	share_cases,	  share_datagram_cases, share_kill_cases,
 };
 
 bool is_over_rdma(void)

@@ -48,7 +48,8 @@ struct case_row {
 extern const struct case_row answer_cases[], attack_cases[], call_cases[], datagram_cases[],
 	descriptor_cases[], end_cases[], fallback_cases[], file_cases[], handler_cases[],
 	inherit_cases[], option_cases[], process_cases[], share_cases[], share_datagram_cases[],
-	signal_cases[], spent_cases[], stopped_cases[], thread_cases[], waiting_cases[];
+	share_kill_cases[], signal_cases[], spent_cases[], stopped_cases[], thread_cases[],
+	waiting_cases[];
 
 bool is_over_rdma(void); /* librspreload is loaded */
 struct sockaddr_in loopback(int port);
