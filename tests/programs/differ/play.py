@@ -246,7 +246,7 @@ class Player:
     # ---- answers ----
 
     def state(self, step):
-        end, *words = step.split()
+        end, *words = step.partition(" / ")[0].split()
         return "; ".join(socket.name() for socket in self.states.involved(end, words)) or "none"
 
     def compare(self, step, kernel, rdma, lane="0", interrupted=False):
@@ -349,13 +349,14 @@ class Player:
         """Make a call of a pair again, for what is missing."""
         had = int(answer.split()[0])
         lane = "f" if lane == "f" else "0"
+        peeks = "p" in words[4] and words[1] not in ("read", "readv") if words[0] == "recv" else False
         if words[0] in ("recv", "send") and "d" not in words[4]:
             words = [*words]
             words[1] = {"read": "recv", "readv": "recv", "write": "send", "writev": "send"}.get(words[1], words[1])
             words[4] = "-d" + words[4].strip("-").replace("w", "")
         if words[0] == "wait" or words[0] in ("poll", "select"):
             words = [word if i != (3 if words[0] == "wait" else 2) else "0" for i, word in enumerate(words)]
-        if words[0] not in ("recv", "send") or had <= 0 or "p" in words[4]:
+        if words[0] not in ("recv", "send") or had <= 0 or peeks:
             return self.make(pair, " ".join([end, *words]), lane)
         rest = [*words]
         rest[3] = str(int(wanted.split()[0]) - had)
