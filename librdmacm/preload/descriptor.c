@@ -2,251 +2,12 @@
 #include <fcntl.h>
 #include <linux/sockios.h>
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "librdmacm/preload/preload.h"
+#include "librdmacm/preload/table.h"
 #include "librdmacm/rsocket/private.h"
-
-/*
- * The RDMA socket of each descriptor, and the number of descriptors of each RDMA socket. If the
- * program closes a socket's own number and has duplicates, the socket moves to another number.
- */
-#define BLOCK_BITS 10
-#define BLOCK_SIZE (1 << BLOCK_BITS)
-#define BLOCKS	   1024
-
-struct place {
-	atomic_int socket; /* number of the socket, or FD_*, plus 1 */
-	atomic_int count;
-	atomic_int holders; /* children and relays that hold the socket of this number */
-	atomic_int heirs;   /* descriptors, in a child, of the parent's socket of this number */
-	atomic_bool bound;
-	atomic_bool spent; /* its connect() failed */
-	atomic_bool outer;
-};
-
-static _Atomic(struct place *) blocks[BLOCKS];
-
-static struct place *place_find(int fd)
-{
-	struct place *block;
-
-	if (fd < 0 || fd >= BLOCKS * BLOCK_SIZE)
-		return NULL;
-	block = atomic_load_explicit(&blocks[fd >> BLOCK_BITS], memory_order_acquire);
-	return block ? &block[fd & (BLOCK_SIZE - 1)] : NULL;
-}
-
-static struct place *place_make(int fd)
-{
-	struct place *place = place_find(fd), *block, *none = NULL;
-
-	if (place || fd < 0 || fd >= BLOCKS * BLOCK_SIZE)
-		return place;
-	block = calloc(BLOCK_SIZE, sizeof(*block));
-	if (!block)
-		return NULL;
-	/* Pairs with the load in place_find(). */
-	if (!atomic_compare_exchange_strong(&blocks[fd >> BLOCK_BITS], &none, block))
-		free(block);
-	return place_find(fd);
-}
-
-/* As fd_socket(), in marked threads as well. */
-static int kind_of(int fd)
-{
-	struct place *place = place_find(fd);
-
-	return place ? atomic_load(&place->socket) - 1 : FD_NONE;
-}
-
-/* Return whether duplicates or children need the socket of that number. */
-static bool is_needed(int fd)
-{
-	struct place *place = place_find(fd);
-
-	return place && (atomic_load(&place->count) > 0 || atomic_load(&place->holders) > 0);
-}
-
-int fd_socket(int fd)
-{
-	struct place *place;
-
-	if (preload_inside)
-		return FD_NONE;
-	place = place_find(fd);
-	if (!place)
-		return FD_NONE;
-	return atomic_load_explicit(&place->socket, memory_order_relaxed) - 1;
-}
-
-void fd_set_socket(int fd, int rs)
-{
-	struct place *place = place_make(fd), *base = place_make(rs);
-
-	if (!place || !base)
-		return;
-	if (!atomic_load(&base->count)) {
-		atomic_store(&base->bound, false);
-		atomic_store(&base->spent, false);
-	}
-	atomic_store(&place->socket, rs + 1);
-	atomic_fetch_add(&base->count, 1);
-}
-
-void fd_set_kind(int fd, int kind)
-{
-	struct place *place = place_make(fd);
-
-	if (place)
-		atomic_store(&place->socket, kind + 1);
-}
-
-int fd_next(int fd, int kind)
-{
-	for (; fd < BLOCKS * BLOCK_SIZE; fd++) {
-		if (!place_find(fd))
-			fd |= BLOCK_SIZE - 1; /* the next block */
-		else if (kind_of(fd) == kind)
-			return fd;
-	}
-	return -1;
-}
-
-int fd_next_socket(int rs)
-{
-	for (; rs < BLOCKS * BLOCK_SIZE; rs++) {
-		if (!place_find(rs))
-			rs |= BLOCK_SIZE - 1;
-		else if (atomic_load(&place_find(rs)->count) > 0)
-			return rs;
-	}
-	return -1;
-}
-
-void fd_hold(int rs)
-{
-	struct place *place = place_make(rs);
-
-	if (place)
-		atomic_fetch_add(&place->holders, 1);
-}
-
-bool fd_unhold(int rs)
-{
-	struct place *place = place_find(rs);
-
-	return place && atomic_fetch_sub(&place->holders, 1) == 1 && !atomic_load(&place->count);
-}
-
-bool fd_is_held(int rs)
-{
-	struct place *place = place_find(rs);
-
-	return place && atomic_load(&place->holders) > 0;
-}
-
-bool fd_is_nobodys(int rs)
-{
-	return !is_needed(rs);
-}
-
-void fd_hand_over(int rs, int moved, int by, int kind, void (*name)(int fd, void *arg), void *arg)
-{
-	struct place *from = place_find(rs), *to = place_make(moved);
-	bool is_descriptor = false;
-
-	for (int fd = -1; (fd = fd_next(fd + 1, rs)) >= 0;) {
-		int flags = real()->fcntl(fd, F_GETFD, NULL);
-
-		real()->dup3(by, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
-		name(fd, arg);
-		fd_set_kind(fd, kind);
-		is_descriptor |= fd == rs;
-	}
-	atomic_store(&from->count, 0);
-	if (to)
-		atomic_store(&to->holders, atomic_exchange(&from->holders, 0));
-	if (!is_descriptor)
-		real()->close(rs);
-}
-
-void fd_inherit_all(void)
-{
-	for (int fd = 0; fd < BLOCKS * BLOCK_SIZE; fd++) {
-		struct place *place = place_find(fd), *base;
-		int rs = fd_socket(fd);
-
-		if (!place) {
-			fd |= BLOCK_SIZE - 1;
-			continue;
-		}
-		atomic_store(&place->count, 0);
-		atomic_store(&place->holders, 0);
-		if (rs <= FD_INHERITED)
-			atomic_store(&place->socket, 0); /* of a parent's parent */
-		base = rs >= 0 ? place_find(rs) : NULL;
-		if (!base)
-			continue;
-		atomic_fetch_add(&base->heirs, 1);
-		atomic_store(&place->socket, FD_INHERITED - rs + 1);
-	}
-}
-
-void fd_set_bound(int fd)
-{
-	atomic_store(&place_find(fd)->bound, true);
-}
-
-bool fd_is_bound(int fd)
-{
-	return atomic_load(&place_find(fd)->bound);
-}
-
-void fd_set_spent(int rs)
-{
-	atomic_store(&place_find(rs)->spent, true);
-}
-
-bool fd_is_spent(int rs)
-{
-	return atomic_load(&place_find(rs)->spent);
-}
-
-void fd_set_outer(int fd)
-{
-	struct place *place = place_make(fd);
-
-	if (place)
-		atomic_store(&place->outer, true);
-}
-
-bool fd_is_outer(int fd)
-{
-	struct place *place = place_find(fd);
-
-	return place && atomic_load(&place->outer);
-}
-
-/* Detach the descriptor from its socket. Return: the descriptors left. */
-static int fd_forget(int fd, int rs)
-{
-	struct place *base = rs < 0 ? NULL : place_find(rs), *place = place_find(fd);
-
-	if (place) {
-		atomic_store(&place->outer, false);
-		atomic_store(&place->socket, 0);
-	}
-	return base ? atomic_fetch_sub(&base->count, 1) - 1 : 0;
-}
-
-void fd_release(int fd)
-{
-	fd_forget(fd, fd_socket(fd));
-}
 
 /* Release a descriptor of a child. After the last one, tell the parent. */
 static void heir_release(int fd, int kind)
@@ -328,8 +89,10 @@ EXPORT int close(int fd)
 		errno = EBADF;
 		return -1;
 	}
-	if (rs == FD_NONE)
+	if (rs == FD_NONE) {
+		plain_forget(fd);
 		return real()->close(fd);
+	}
 	if (rs < 0) {
 		if (rs <= FD_RELAYED)
 			heir_release(fd, rs);
@@ -371,6 +134,7 @@ EXPORT int close_range(unsigned int first, unsigned int last, int flags)
 
 	if (preload_inside || first > last || flags)
 		return real()->close_range(first, last, flags);
+	plain_forget_range(first, last);
 	for (;;) {
 		fd = next_ours(first, last);
 		if (fd < 0)
@@ -402,10 +166,7 @@ static int copy_begin(int fd)
 	return fd_socket(fd);
 }
 
-/*
- * Record that @copy is a duplicate of @fd. Duplicates of an epoll that has no RDMA socket yet are
- * not recorded. Return: @copy.
- */
+/* Record that @copy is a duplicate of @fd. Return: @copy. */
 static int copy_end(int fd, int copy, int rs)
 {
 	if (copy >= 0 && rs >= 0)
@@ -413,6 +174,8 @@ static int copy_end(int fd, int copy, int rs)
 	relay_unlock();
 	if (copy < 0)
 		return copy;
+	if (rs == FD_NONE)
+		plain_copy(fd, copy);
 	if (rs >= 0)
 		stream_standard(copy);
 	else if (rs == FD_POLLER && RS(rs_poller_copy(fd, copy)) == 0)
@@ -429,7 +192,7 @@ EXPORT int dup(int fd)
 	int rs;
 
 	if (fd_socket(fd) == FD_NONE)
-		return real()->dup(fd);
+		return plain_copy(fd, real()->dup(fd));
 	rs = copy_begin(fd);
 	return copy_end(fd, real()->dup(fd), rs);
 }
@@ -496,14 +259,14 @@ static bool is_plain(int fd, int copy)
 EXPORT int dup2(int fd, int copy)
 {
 	if (is_plain(fd, copy) || fd == copy)
-		return real()->dup2(fd, copy);
+		return plain_copy(fd, real()->dup2(fd, copy));
 	return dup_onto(fd, copy, 0);
 }
 
 EXPORT int dup3(int fd, int copy, int flags)
 {
 	if (is_plain(fd, copy) || fd == copy)
-		return real()->dup3(fd, copy, flags);
+		return plain_copy(fd, real()->dup3(fd, copy, flags));
 	return dup_onto(fd, copy, flags);
 }
 
@@ -526,7 +289,11 @@ static int fcntl_any(int fd, int cmd, va_list args)
 	int rs;
 
 	/* A child that only marks its numbers does not use the sockets. */
-	if (fd_socket(fd) == FD_NONE || cmd == F_GETFD || cmd == F_SETFD)
+	if (cmd == F_GETFD || cmd == F_SETFD)
+		return real()->fcntl(fd, cmd, arg);
+	if (fd_socket(fd) == FD_NONE && (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC))
+		return plain_copy(fd, real()->fcntl(fd, cmd, arg));
+	if (fd_socket(fd) == FD_NONE)
 		return real()->fcntl(fd, cmd, arg);
 	if (cmd == F_DUPFD || cmd == F_DUPFD_CLOEXEC) {
 		rs = copy_begin(fd);

@@ -7,7 +7,8 @@
  *   signal.c      signal handlers of the program
  *   number.c      high numbers for the descriptors of the RDMA libraries
  *   config.c      the choice of programs and sockets
- *   descriptor.c  the table of descriptors: close(), dup(), fcntl(), ioctl()
+ *   table.c       the table of descriptors
+ *   descriptor.c  close(), dup(), fcntl(), ioctl()
  *   socket.c      from socket() to shutdown()
  *   tcp.c         back to TCP, and to a second connect()
  *   entries.c     entries in epolls, when another socket takes the place
@@ -203,7 +204,7 @@ int number_raise(int fd);
 /* config.c: @type without flags */
 bool config_takes(int domain, int type, int protocol);
 
-/* descriptor.c */
+/* table.c */
 enum {
 	FD_NONE = -1,	  /* no RDMA socket */
 	FD_POLLER = -2,	  /* an epoll with RDMA sockets */
@@ -250,6 +251,15 @@ bool fd_is_spent(int rs);
 /* Mark an epoll that is in another epoll, so that the readiness of its descriptor matters. */
 void fd_set_outer(int fd);
 bool fd_is_outer(int fd);
+/*
+ * Duplicates of a file of the kernel have the number of their group: an epoll, or with @fell a
+ * socket that connects by TCP after RDMA found no path. If it fails, connect() tries RDMA again.
+ */
+int fd_group_new(void);
+void fd_set_group(int fd, int group, bool fell);
+bool fd_has_fallen(int fd);
+/* Return the first number from @from on that is a duplicate of @fd, or -1. */
+int fd_next_of_group(int fd, int from);
 
 /* pass.c: send or receive bytes and a descriptor, or -1. Return: as send() and recv(). */
 ssize_t pass_send(int fd, const void *bytes, size_t size, int sent_fd);
@@ -439,6 +449,9 @@ void kernel_entries_take(int fd, struct entries *e);
 int socket_to_tcp(int fd, const char *what);
 /* Connect by TCP, after RDMA failed with errno. Return: as connect(). */
 int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen);
+/* Put an RDMA socket in the place of a TCP socket that could not connect. Return: the RDMA socket,
+ * or -1 if TCP stays. */
+int socket_to_rdma(int fd);
 /* Make a new RDMA socket with the options and flags of @rs. Return: the socket, or -1 with errno.
  */
 int socket_fresh(int rs);
