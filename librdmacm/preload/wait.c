@@ -341,17 +341,36 @@ EXPORT int select(int count, fd_set *in, fd_set *out, fd_set *except, struct tim
 
 /* ---- epoll ---- */
 
-/* Create an epoll of the kernel. Adding an RDMA socket later makes it a poller of RDMA sockets.
- * These two functions exist because other releases of the library export them, and programs look up
- * these names in the library. */
+/* Create an epoll of the kernel. Adding an RDMA socket later makes it a poller of RDMA sockets, and
+ * its duplicates as well. */
+static int epoll_note(int epfd)
+{
+	if (epfd >= 0 && !preload_inside)
+		fd_set_group(epfd, fd_group_new(), false);
+	return epfd;
+}
+
 EXPORT int epoll_create(int size)
 {
-	return real()->epoll_create(size);
+	return epoll_note(real()->epoll_create(size));
 }
 
 EXPORT int epoll_create1(int flags)
 {
-	return real()->epoll_create1(flags);
+	return epoll_note(real()->epoll_create1(flags));
+}
+
+/* The epoll is a poller of RDMA sockets from now on. */
+static void poller_begin(int epfd)
+{
+	int copy = -1;
+
+	if (fd_socket(epfd) == FD_POLLER)
+		return;
+	while ((copy = fd_next_of_group(epfd, copy + 1)) >= 0)
+		if (RS(rs_poller_copy(epfd, copy)) == 0)
+			fd_set_kind(copy, FD_POLLER);
+	fd_set_kind(epfd, FD_POLLER);
 }
 
 /*
@@ -395,7 +414,7 @@ EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 		return epoll_ctl(epfd, op, fd, event);
 	if (r < 0 || op != EPOLL_CTL_ADD)
 		return r;
-	fd_set_kind(epfd, FD_POLLER);
+	poller_begin(epfd);
 	if (fd_is_outer(epfd))
 		RS(rpoll(&(struct pollfd){ .fd = epfd }, 1, 0));
 	return 0;

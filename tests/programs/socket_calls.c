@@ -435,6 +435,33 @@ static void case_epoll_copies(void)
 	ends_close(&e);
 }
 
+/* A duplicate that is older than the first entry is the same epoll, too. */
+static void case_epoll_early_copies(void)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = 42 }, got;
+	int epoll = epoll_create1(0), copies[3] = { dup(epoll), fcntl(epoll, F_DUPFD, 0) }, free;
+	struct ends e = ends_open();
+
+	copies[2] = dup2(copies[0], 200);
+	free = dup(epoll);
+	close(free);
+	free = dup(0); /* another file has the number of a duplicate */
+	CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, e.b, &event) == 0);
+	CHECK(send(e.a, "x", 1, 0) == 1);
+	for (unsigned int i = 0; i < SIZE(copies); i++) {
+		got.data.u64 = 0;
+		CHECK(epoll_wait(copies[i], &got, 1, PATIENCE_MS) == 1 && got.data.u32 == 42);
+	}
+	CHECK(epoll_ctl(copies[1], EPOLL_CTL_DEL, e.b, NULL) == 0);
+	CHECK(epoll_wait(copies[2], &got, 1, 0) == 0);
+	CHECK_ERRNO(epoll_wait(free, &got, 1, 0), EINVAL);
+	for (unsigned int i = 0; i < SIZE(copies); i++)
+		close(copies[i]);
+	close(epoll);
+	close(free);
+	ends_close(&e);
+}
+
 /* A socket of IPv6 only does not reach an address of IPv4. */
 static void case_only_v6(void)
 {
@@ -478,6 +505,7 @@ static void case_control_of_stream(void)
 
 const struct case_row call_cases[] = {
 	{ "epoll_copies", case_epoll_copies },
+	{ "epoll_early_copies", case_epoll_early_copies },
 	{ "only_v6", case_only_v6 },
 	{ "control_of_stream", case_control_of_stream },
 	{ "accept_lowest", case_accept_lowest },
