@@ -386,6 +386,8 @@ EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
 		return socket_disconnect(fd);
 	if (rs >= 0)
 		rs = socket_renew(fd);
+	else if (rs == FD_NONE && unlikely(fd_has_fallen(fd)) && !is_to_none(addr, addrlen))
+		rs = socket_to_rdma(fd);
 	if (fd_is_relayed(rs))
 		return relayed_connect(fd, rs, addr, addrlen);
 	if (rs < 0)

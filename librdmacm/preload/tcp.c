@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -93,10 +94,11 @@ static void number_replace(int fd, int by, int rs)
 
 /*
  * Make each descriptor of the socket @old a duplicate of @by. @rs: the RDMA socket of @by, or -1.
- * The numbers stay taken at every moment.
+ * The numbers stay taken at every moment. @fell: see fd_set_group().
  */
-static void socket_replace(int old, int by, int rs)
+static void socket_replace(int old, int by, int rs, bool fell)
 {
+	int group = fell ? fd_group_new() : 0;
 	struct entries e = socket_entries_take(old);
 	bool keeps_number = false;
 	int *fds = NULL, count = 0;
@@ -113,8 +115,10 @@ static void socket_replace(int old, int by, int rs)
 	for (int i = 0; i < count; i++)
 		fd_release(fds[i]);
 	RS(keeps_number ? rdetach(old) : rclose(old));
-	for (int i = 0; i < count; i++)
+	for (int i = 0; i < count; i++) {
 		number_replace(fds[i], by, rs);
+		fd_set_group(fds[i], group, fell);
+	}
 	free(fds);
 	socket_entries_give(&e);
 }
@@ -161,7 +165,7 @@ int socket_to_tcp(int fd, const char *what)
 	if (tcp < 0)
 		return -1;
 	/* This frees a port of UDP. */
-	socket_replace(rs, tcp, -1);
+	socket_replace(rs, tcp, -1, false);
 	real()->close(tcp);
 	r = size ? real()->bind(fd, (struct sockaddr *)&name, size) : 0;
 	return r == 0 && peer_size ? real()->connect(fd, (struct sockaddr *)&peer, peer_size) : r;
@@ -187,12 +191,48 @@ static int stream_connect_tcp(int fd, const struct sockaddr *addr, socklen_t add
 		r = real()->connect(tcp, addr, addrlen);
 	error = errno;
 	if (r == 0 || error == EINPROGRESS || error == EINTR)
-		socket_replace(rs, tcp, -1);
+		socket_replace(rs, tcp, -1, r < 0 && !size);
 	else
 		fd_set_spent(rs);
 	real()->close(tcp);
 	errno = error;
 	return r;
+}
+
+/* Return whether the last attempt of a TCP socket to connect has failed. */
+static bool is_refused(int tcp)
+{
+	struct tcp_info info;
+	socklen_t size = sizeof(info);
+
+	return real()->getsockopt(tcp, IPPROTO_TCP, TCP_INFO, &info, &size) == 0 &&
+	       info.tcpi_state == TCP_CLOSE;
+}
+
+int socket_to_rdma(int fd)
+{
+	int domain = AF_INET, fresh, flags = real()->fcntl(fd, F_GETFL, NULL);
+	socklen_t size = sizeof(domain);
+	struct entries e = {};
+	int other = -1;
+
+	if (!is_refused(fd) || real()->getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) < 0)
+		return -1;
+	fresh = RS(rsocket(domain, SOCK_STREAM | SOCK_CLOEXEC, 0));
+	if (fresh < 0)
+		return -1;
+	socket_options_copy(fd, fresh);
+	RS(rfcntl(fresh, F_SETFL, flags));
+	while ((other = fd_next_of_group(fd, other + 1)) >= 0) {
+		kernel_entries_take(other, &e);
+		number_replace(other, fresh, fresh);
+		fd_set_group(other, 0, false);
+	}
+	kernel_entries_take(fd, &e);
+	number_replace(fd, fresh, fresh);
+	fd_set_group(fd, 0, false);
+	socket_entries_give(&e);
+	return fresh;
 }
 
 int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen)
@@ -235,7 +275,7 @@ static int socket_refresh(int rs, bool drop)
 	size = bound_name(rs, &name);
 	if (drop)
 		RS(rsetsockopt(rs, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once)));
-	socket_replace(rs, fresh, fresh);
+	socket_replace(rs, fresh, fresh, false);
 	if (size && RS(rbind(fresh, (struct sockaddr *)&name, size)) == 0)
 		fd_set_bound(fresh);
 	return fresh;

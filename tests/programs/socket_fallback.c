@@ -203,10 +203,34 @@ static void case_fallback_duplicates(void)
 	syscall(SYS_close, listener);
 }
 
-/* Connect and be refused until a server listens. The socket is bound and polled meanwhile. */
-static void connect_until(bool server_is_tcp)
+/*
+ * Return the result of a connect, also of one that does not block. The kernel reports the end of an
+ * attempt before by ECONNABORTED.
+ */
+static int connect_fully(int fd, const struct sockaddr_in *address)
 {
-	int fd = socket(AF_INET, SOCK_STREAM, 0), copy = dup(fd), poller = epoll_create1(0), other;
+	socklen_t size = sizeof(int);
+	int error = 0, r;
+
+	do
+		r = connect(fd, (const struct sockaddr *)address, sizeof(*address));
+	while (r < 0 && errno == ECONNABORTED);
+	if (r == 0 || errno != EINPROGRESS)
+		return r;
+	CHECK(becomes(fd, POLLOUT));
+	CHECK(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0);
+	errno = error;
+	return error ? -1 : 0;
+}
+
+/*
+ * Connect and be refused until a server listens. The socket is polled meanwhile, and bound if it
+ * blocks.
+ */
+static void connect_until(bool server_is_tcp, int flags)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | flags, 0), copy = dup(fd), poller = epoll_create1(0),
+	    other;
 	struct epoll_event event = { .events = EPOLLIN, .data.u32 = 77 };
 	struct sockaddr_in address = loopback(0), own = loopback(0);
 	socklen_t size = sizeof(own);
@@ -214,13 +238,12 @@ static void connect_until(bool server_is_tcp)
 	const int on = 1;
 
 	CHECK(setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)) == 0);
-	CHECK(bind(fd, (struct sockaddr *)&own, sizeof(own)) == 0);
+	CHECK(flags || bind(fd, (struct sockaddr *)&own, sizeof(own)) == 0);
 	CHECK(epoll_ctl(poller, EPOLL_CTL_ADD, fd, &event) == 0);
 	CHECK(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0);
 	CHECK(getsockname(listener, (struct sockaddr *)&address, &size) == 0);
 	for (int times = 0; times < 3; times++)
-		CHECK_ERRNO(connect(fd, (struct sockaddr *)&address, sizeof(address)),
-			    ECONNREFUSED);
+		CHECK_ERRNO(connect_fully(fd, &address), ECONNREFUSED);
 	if (server_is_tcp) {
 		close(listener);
 		listener = syscall(SYS_socket, AF_INET, SOCK_STREAM, 0);
@@ -231,7 +254,8 @@ static void connect_until(bool server_is_tcp)
 	} else {
 		CHECK(listen(listener, 8) == 0);
 	}
-	CHECK(connect(fd, (struct sockaddr *)&address, sizeof(address)) == 0);
+	CHECK(connect_fully(fd, &address) == 0);
+	CHECK(fcntl(fd, F_SETFL, 0) == 0);
 	if (server_is_tcp) {
 		other = syscall(SYS_accept4, listener, NULL, NULL, 0);
 		CHECK(say_by_tcp(other, "hello"));
@@ -253,8 +277,64 @@ static void connect_until(bool server_is_tcp)
 
 static void case_connect_again(void)
 {
-	connect_until(false);
-	connect_until(true);
+	connect_until(false, 0);
+	connect_until(true, 0);
+}
+
+static void case_connect_again_nonblock(void)
+{
+	connect_until(false, SOCK_NONBLOCK);
+	connect_until(true, SOCK_NONBLOCK);
+}
+
+/* A listener of TCP whose queue is full: it answers no connect until it is closed. */
+static int full_listener(struct sockaddr_in *ret_address, int *fillers, unsigned int count)
+{
+	int listener = tcp_listener(ret_address);
+
+	CHECK(syscall(SYS_listen, listener, 0) == 0);
+	for (unsigned int i = 0; i < count; i++) {
+		fillers[i] = syscall(SYS_socket, AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+		syscall(SYS_connect, fillers[i], ret_address, sizeof(*ret_address));
+	}
+	return listener;
+}
+
+/* TCP refuses late, and then a server listens over RDMA. */
+static void case_connect_after_late_refusal(void)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.u32 = 77 };
+	struct sockaddr_in address;
+	int fillers[2], full = full_listener(&address, fillers, 2), listener, other, error = 0;
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), copy = dup(fd);
+	int poller = epoll_create1(0);
+	socklen_t size = sizeof(error);
+
+	CHECK(epoll_ctl(poller, EPOLL_CTL_ADD, fd, &event) == 0);
+	CHECK_ERRNO(connect(fd, (struct sockaddr *)&address, sizeof(address)), EINPROGRESS);
+	CHECK_ERRNO(connect(fd, (struct sockaddr *)&address, sizeof(address)), EALREADY);
+	syscall(SYS_close, full);
+	for (unsigned int i = 0; i < SIZE(fillers); i++)
+		syscall(SYS_close, fillers[i]);
+	CHECK(becomes(fd, POLLOUT | POLLHUP));
+	CHECK(getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == ECONNREFUSED);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &(int){ 1 }, sizeof(int)) == 0);
+	CHECK(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0);
+	CHECK(listen(listener, 8) == 0);
+	CHECK(connect_fully(fd, &address) == 0);
+	CHECK(fcntl(copy, F_GETFL) & O_NONBLOCK && fcntl(copy, F_SETFL, 0) == 0);
+	other = accept(listener, NULL, NULL);
+	CHECK(send(other, "hello", 5, 0) == 5);
+	while (epoll_wait(poller, &event, 1, PATIENCE_MS) == 1 && !(event.events & EPOLLIN))
+		continue;
+	CHECK(event.events & EPOLLIN && event.data.u32 == 77);
+	CHECK(expect(copy, "hello"));
+	close(other);
+	close(listener);
+	close(fd);
+	close(copy);
+	close(poller);
 }
 
 const struct case_row fallback_cases[] = {
@@ -263,5 +343,7 @@ const struct case_row fallback_cases[] = {
 	{ "options_refused", case_options_refused },
 	{ "fallback_duplicates", case_fallback_duplicates },
 	{ "connect_again", case_connect_again },
+	{ "connect_again_nonblock", case_connect_again_nonblock },
+	{ "connect_after_late_refusal", case_connect_after_late_refusal },
 	{},
 };
