@@ -224,6 +224,7 @@ EXPORT int bind(int fd, const struct sockaddr *addr, socklen_t addrlen)
 
 	if (rs < 0)
 		return real()->bind(fd, addr, addrlen);
+	rs = socket_renew(fd);
 	low_reserve(&low, &low_of_bind);
 	r = RS(rbind(rs, addr, addrlen));
 	low_release(&low);

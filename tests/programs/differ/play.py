@@ -42,9 +42,9 @@ class Rules:
 
     def find(self, call, state, kernel, rdma):
         for (*patterns, action), reason in self.lines:
-            if not patterns[0].startswith("child"):
-                call = call.replace("child ", "")  # what differs in any process differs in a child
-            if all(fnmatch.fnmatchcase(text, pattern) for text, pattern in zip((call, state, kernel, rdma), patterns)):
+            # What differs in any process differs in a child.
+            name = call if patterns[0].startswith("child") else call.replace("child ", "")
+            if all(fnmatch.fnmatchcase(text, pattern) for text, pattern in zip((name, state, kernel, rdma), patterns)):
                 self.used[reason] = self.used.get(reason, 0) + 1
                 return action, reason
         return None
