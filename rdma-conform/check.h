@@ -61,6 +61,18 @@ static inline bool pieces_meet(const struct piece *a, const struct piece *b)
 	       b->offset < a->offset + a->length;
 }
 
+#define PIECES(of) (of)->piece, (of)->pieces
+
+static inline bool pieces_overlap(const struct piece *a, unsigned int a_count,
+				  const struct piece *b, unsigned int b_count)
+{
+	for (unsigned int i = 0; i < a_count; i++)
+		for (unsigned int j = 0; j < b_count; j++)
+			if (pieces_meet(&a[i], &b[j]))
+				return true;
+	return false;
+}
+
 struct finishes {
 	unsigned int count;
 	struct finish {
@@ -198,6 +210,11 @@ enum denial message_denied(const struct check *c, const struct message *m);
 bool qp_reliable(const struct check *c, uint8_t side, uint8_t number);
 bool is_send_side(const struct message *m);
 bool takes_receive(const struct message *m);
+/* Return the first of @f that is before @e, or NULL. */
+const struct finish *finish_before(const struct check *c, const struct finishes *f,
+				   const struct event *e);
+/* The memory of @m may have had this content when the device read it. */
+bool message_holds(const struct message *m, uint8_t id, uint8_t generation);
 /* The request whose memory @fill used again after its release, if no request of the program may
  * carry the new bytes to the other side; or NULL. */
 const struct message *message_released(const struct check *c, const struct event *fill);

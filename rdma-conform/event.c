@@ -26,16 +26,10 @@ static void print_done(FILE *to, const struct event *e, const struct program *pr
 {
 	const struct step *s = e->step < program->count ? &program->step[e->step] : NULL;
 
-	if (e->done.error) {
-		fprintf(to, "%s", strerror(e->done.error));
-		return;
-	}
-	fputs("ok", to);
-	if (!s) {
+	fputs(e->done.error ? strerror(e->done.error) : "ok", to);
+	if (!s)
 		fprintf(to, ", cleaning up %c%" PRIu64, (char)e->done.value[0], e->done.value[1]);
-		return;
-	}
-	if (value_names[s->verb])
+	else if (!e->done.error && value_names[s->verb])
 		fprintf(to, ", %s %" PRIu64, value_names[s->verb], e->done.value[0]);
 }
 

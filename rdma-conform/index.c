@@ -40,15 +40,6 @@ static bool same_pieces(const struct step *a, const struct step *b)
 	       !memcmp(a->piece, b->piece, a->pieces * sizeof(a->piece[0]));
 }
 
-static bool pieces_overlap(const struct step *a, const struct step *b)
-{
-	for (unsigned int i = 0; i < a->pieces; i++)
-		for (unsigned int j = 0; j < b->pieces; j++)
-			if (pieces_meet(&a->piece[i], &b->piece[j]))
-				return true;
-	return false;
-}
-
 static void finish_add(struct finishes *f, enum cause cause, const struct event *event)
 {
 	if (event && f->count < FINISHES)
@@ -69,6 +60,16 @@ static void finish_by_qp(const struct check *c, struct finishes *f, uint8_t side
 	finish_add(f, CAUSE_DESTROY, done_on(c, VERB_DESTROY, side, 'q', number));
 }
 
+/* Before @start the object may have been created again with another key, which the request has. */
+static void finish_by_dereg(const struct check *c, struct finishes *f, uint8_t side, char kind,
+			    uint8_t number, const struct event *start)
+{
+	const struct event *e = done_on(c, VERB_DESTROY, side, kind, number);
+
+	if (e && !before(c, e, start))
+		finish_add(f, CAUSE_DEREG, e);
+}
+
 /* The time from which the program may use the memory of @m again. */
 static void release(struct check *c, struct message *m)
 {
@@ -81,8 +82,7 @@ static void release(struct check *c, struct message *m)
 	if (m->step->kind == 'q')
 		finish_by_qp(c, &m->released, side, number, false);
 	for (unsigned int i = 0; i < m->step->pieces; i++)
-		finish_add(&m->released, CAUSE_DEREG,
-			   done_on(c, VERB_DESTROY, side, 'r', m->step->piece[i].region));
+		finish_by_dereg(c, &m->released, side, 'r', m->step->piece[i].region, m->posted);
 	if (!is_send_side(m))
 		return;
 	/* The completion of a later request of the queue confirms the earlier ones as well. */
@@ -93,12 +93,13 @@ static void release(struct check *c, struct message *m)
 		finish_add(&m->released, CAUSE_COMPLETION, later->first);
 }
 
-static bool finished_before(const struct check *c, const struct finishes *f, const struct event *e)
+const struct finish *finish_before(const struct check *c, const struct finishes *f,
+				   const struct event *e)
 {
 	for (unsigned int i = 0; i < f->count; i++)
 		if (before(c, f->list[i].event, e))
-			return true;
-	return false;
+			return &f->list[i];
+	return NULL;
 }
 
 static void source_add(struct message *m, struct tag tag)
@@ -117,7 +118,7 @@ static void find_source(struct check *c, struct message *m)
 
 	m->source_known = true;
 	FOR_EACH_FILL(c, e, s, m->step->side)
-	if (pieces_overlap(s, m->step)) {
+	if (pieces_overlap(PIECES(s), PIECES(m->step))) {
 		if (!same_pieces(s, m->step)) {
 			m->source_known = false;
 			return;
@@ -131,16 +132,16 @@ static void find_source(struct check *c, struct message *m)
 	source_add(m, (struct tag){ c->trial->program->number, last->id, last->generation });
 	FOR_EACH_FILL(c, e, s, m->step->side)
 	if (same_pieces(s, m->step) && !before(c, e, m->posted) &&
-	    !finished_before(c, &m->released, e))
+	    !finish_before(c, &m->released, e))
 		source_add(m, (struct tag){ c->trial->program->number, s->id, s->generation });
 }
 
-static bool may_hold(const struct message *m, const struct step *fill)
+bool message_holds(const struct message *m, uint8_t id, uint8_t generation)
 {
 	for (unsigned int i = 0; i < m->sources; i++)
-		if (m->source[i].id == fill->id && m->source[i].generation == fill->generation)
+		if (m->source[i].id == id && m->source[i].generation == generation)
 			return true;
-	return !m->source_known;
+	return false;
 }
 
 const struct message *message_released(const struct check *c, const struct event *fill)
@@ -152,9 +153,11 @@ const struct message *message_released(const struct check *c, const struct event
 	{
 		if (m->step->operation == OP_READ && m->step->side != fill->side)
 			return NULL;
-		if (!is_send_side(m) || m->step->side != fill->side || !pieces_overlap(s, m->step))
+		if (!is_send_side(m) || m->step->side != fill->side ||
+		    !pieces_overlap(PIECES(s), PIECES(m->step)))
 			continue;
-		if (may_hold(m, s) || !finished_before(c, &m->released, fill))
+		if (!m->source_known || message_holds(m, s->id, s->generation) ||
+		    !finish_before(c, &m->released, fill))
 			return NULL;
 		found = m;
 	}
@@ -286,14 +289,14 @@ static void finish_by_memory(const struct check *c, struct writer *w, const stru
 	uint8_t side = w->side;
 
 	if (s->remote_window) {
-		finish_add(&w->finish, CAUSE_DEREG, done_on(c, VERB_DESTROY, side, 'w', s->remote));
+		finish_by_dereg(c, &w->finish, side, 'w', s->remote, w->start);
 		FOR_EACH_MESSAGE(c, m)
 		if (m->step->side == side && m->step->operation == OP_INV &&
 		    m->step->mw == s->remote && m->successes)
 			finish_add(&w->finish, CAUSE_INVALIDATE, m->first);
 		return;
 	}
-	finish_add(&w->finish, CAUSE_DEREG, done_on(c, VERB_DESTROY, side, 'r', s->remote));
+	finish_by_dereg(c, &w->finish, side, 'r', s->remote, w->start);
 	FOR_EACH_ON(c, e, VERB_REREG, side, s->remote)
 	if (!HAS(step_of(c, e), REMOTE_WRITE))
 		finish_add(&w->finish, CAUSE_REREG, e);
@@ -401,8 +404,7 @@ void index_writers(struct check *c)
 			const struct step *s = r->request->step;
 			const struct piece read = { s->remote, s->remote_offset, r->length };
 
-			for (unsigned int k = 0; k < w->pieces; k++)
-				r->wild |= s->operation == OP_READ && w->side != r->side &&
-					   pieces_meet(&w->piece[k], &read);
+			r->wild |= s->operation == OP_READ && w->side != r->side &&
+				   pieces_overlap(PIECES(w), &read, 1);
 		}
 }

@@ -77,26 +77,9 @@ static const struct event *fill_under(const struct view *v, const struct piece *
 	const struct event *last = NULL;
 
 	FOR_EACH_FILL(v->c, e, s, v->look->side)
-	for (unsigned int i = 0; i < s->pieces && before(v->c, e, v->look); i++)
-		if (pieces_meet(&s->piece[i], p))
-			last = e;
+	if (before(v->c, e, v->look) && pieces_overlap(PIECES(s), p, 1))
+		last = e;
 	return last;
-}
-
-static const struct finish *finish_before(const struct view *v, const struct writer *w,
-					  const struct event *fill)
-{
-	for (unsigned int i = 0; i < w->finish.count; i++) {
-		const struct finish *f = &w->finish.list[i];
-
-		/* A region that was registered again has another key, which the request may have.
-		 */
-		if (f->cause == CAUSE_DEREG && before(v->c, f->event, w->start))
-			continue;
-		if (before(v->c, f->event, fill))
-			return f;
-	}
-	return NULL;
 }
 
 static bool succeeded_before(const struct view *v, const struct writer *w)
@@ -126,10 +109,8 @@ static bool has_rival(const struct view *v, const struct writer *w)
 		    o->request->step->operation == w->request->step->operation &&
 		    o->request->posted->thread == w->request->posted->thread)
 			continue;
-		for (unsigned int j = 0; j < o->pieces; j++)
-			for (unsigned int k = 0; k < w->pieces; k++)
-				if (pieces_meet(&o->piece[j], &w->piece[k]))
-					return true;
+		if (pieces_overlap(PIECES(o), PIECES(w)))
+			return true;
 	}
 	return false;
 }
@@ -202,7 +183,7 @@ static enum say say(struct view *v, const struct writer *w)
 		v->c->chances[HARM_REFUSED][0]++;
 		return SAY_NOTHING;
 	}
-	f = fill ? finish_before(v, w, fill) : NULL;
+	f = fill ? finish_before(v->c, &w->finish, fill) : NULL;
 	if (f) {
 		v->c->chances[HARM_LATE][f->cause]++;
 		return SAY_NOTHING;
@@ -274,14 +255,6 @@ static enum cause first_release(const struct check *c, const struct message *m)
 	return m->released.count ? first->cause : CAUSE_COMPLETION;
 }
 
-static bool source_allowed(const struct message *m, uint8_t generation)
-{
-	for (unsigned int s = 0; s < m->sources; s++)
-		if (m->source[s].generation == generation)
-			return true;
-	return false;
-}
-
 static void explain(struct view *v, struct wound *wound, uint8_t known)
 {
 	const struct event *run = run_at(v, wound->offset), *fill;
@@ -293,12 +266,12 @@ static void explain(struct view *v, struct wound *wound, uint8_t known)
 	wound->seen = *run;
 	wound->writer = held ?: expected;
 	if (held && touches(v, held, &fill) && fill)
-		f = finish_before(v, held, fill);
+		f = finish_before(v->c, &held->finish, fill);
 	if (held && held->refused)
 		wound->harm = HARM_REFUSED;
 	else if (f)
 		wound->harm = HARM_LATE, wound->cause = f->cause;
-	else if (held && !source_allowed(held->message, run->run.generation))
+	else if (held && !message_holds(held->message, run->run.id, run->run.generation))
 		wound->harm = HARM_SOURCE, wound->cause = first_release(v->c, held->message);
 	else if (expected && held)
 		wound->harm = HARM_ORDER;

@@ -110,11 +110,11 @@ static bool fill_operation(struct agent *agent, struct qp *qp, const struct step
 	case OP_SEND:
 		return fill_send(agent, qp, step, wr);
 	case OP_WRITE:
-		wr->opcode = HAS(step, IMM) ? IBV_WR_RDMA_WRITE_WITH_IMM : IBV_WR_RDMA_WRITE;
-		wr->imm_data = HAS(step, IMM) ? htobe32(step->id) : 0;
-		return remote_find(agent, step, &wr->wr.rdma.remote_addr, &wr->wr.rdma.rkey);
 	case OP_READ:
-		wr->opcode = IBV_WR_RDMA_READ;
+		wr->opcode = step->operation == OP_READ ? IBV_WR_RDMA_READ
+			     : HAS(step, IMM)		? IBV_WR_RDMA_WRITE_WITH_IMM
+							: IBV_WR_RDMA_WRITE;
+		wr->imm_data = HAS(step, IMM) ? htobe32(step->id) : 0;
 		return remote_find(agent, step, &wr->wr.rdma.remote_addr, &wr->wr.rdma.rkey);
 	case OP_FADD:
 	case OP_CAS:

@@ -246,10 +246,9 @@ static void json_tally(const struct tally *t)
 	json_open("steps", '{');
 	json_number("taken", t->taken);
 	json_open("left_out", '[');
-	for (unsigned int i = 0; i < SKIP_COUNT; i++) {
+	for (unsigned int i = 0; i < SKIP_COUNT; i++)
 		if (t->skips[i])
 			json_count("cause", skip_names[i], t->skips[i]);
-	}
 	json_close(']');
 	json_open("refused", '[');
 	FOR_EACH_REFUSAL(t, verb, error)
@@ -305,10 +304,9 @@ static void json_print(const struct report *r)
 	}
 	json_close(']');
 	json_open("left_out", '[');
-	for (const struct left_out *l = generate_left_out(); *l->what; l++) {
+	for (const struct left_out *l = generate_left_out(); *l->what; l++)
 		if (l->times)
 			json_count("what", l->what, l->times);
-	}
 	json_close(']');
 	json_close('}');
 }

@@ -198,7 +198,6 @@ int world_start(struct world *world, const struct world_options *options)
 	int r;
 
 	*world = (struct world){ .options = options,
-				 .restarts = world->restarts,
 				 .events = world->events,
 				 .control = { -1, -1 } };
 	r = options->peer ? start_remote(world) : start_local(world);
@@ -264,7 +263,6 @@ int world_run(struct world *world, const struct program *program, struct trial *
 
 		if (r < 0)
 			return r;
-		world->restarts++;
 	}
 	if (program_send(world, program) < 0)
 		world->runs = false;

@@ -23,7 +23,6 @@ struct world {
 	struct offer offer[2];
 	bool runs;
 	struct event *events;
-	unsigned int restarts;
 };
 
 /* Start the agents. Return 0 or a negative errno. */
