@@ -255,7 +255,7 @@ static void *thread_run(void *arg)
 /* Destroy the objects that the program left, in an order that frees users first. */
 static void clean_up(struct agent_thread *t)
 {
-	static const char order[] = "qswcrp";
+	static const char order[] = "wqscrp";
 	struct agent *agent = t->agent;
 
 	t->step = agent->program->count;
@@ -309,7 +309,5 @@ void agent_forget(struct agent *agent)
 	for (unsigned int i = 0; i < THREADS; i++) {
 		free(agent->threads[i].events);
 		free(agent->threads[i].chain);
-		agent->threads[i].events = NULL;
-		agent->threads[i].chain = NULL;
 	}
 }

@@ -69,6 +69,14 @@ const struct event *done_on(const struct check *c, enum verb verb, uint8_t side,
 	return NULL;
 }
 
+bool may_be_gone(const struct check *c, uint8_t side, char kind, uint8_t number,
+		 const struct event *e)
+{
+	const struct event *gone = done_on(c, VERB_DESTROY, side, kind, number);
+
+	return gone && !(e && before(c, e, gone));
+}
+
 const struct event *made(const struct check *c, uint8_t side, char kind, uint8_t number)
 {
 	static const struct {

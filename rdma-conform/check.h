@@ -100,6 +100,14 @@ struct message {
 	struct finishes released; /* when its memory belongs to the program again */
 };
 
+static inline bool released_by(const struct message *m, enum cause cause)
+{
+	for (unsigned int i = 0; i < m->released.count; i++)
+		if (m->released.list[i].cause == cause)
+			return true;
+	return false;
+}
+
 /* A request that changes memory of @side. */
 struct writer {
 	uint8_t side;
@@ -201,6 +209,9 @@ const struct step *qp_step(const struct check *c, uint8_t side, uint8_t number);
 /* The first step of @verb that succeeded on the object. */
 const struct event *done_on(const struct check *c, enum verb verb, uint8_t side, char kind,
 			    uint8_t number);
+/* The object may have been destroyed before @e, which may be NULL. */
+bool may_be_gone(const struct check *c, uint8_t side, char kind, uint8_t number,
+		 const struct event *e);
 /* Queue pair @number was connected, and no step of the program can have caused a failure that was
  * seen at @e. */
 bool undisturbed(const struct check *c, uint8_t number, const struct event *e);

@@ -51,7 +51,7 @@ static enum denial window_denied(const struct check *c, const struct message *m)
 	const struct step *s = m->step;
 	const struct message *bind = NULL;
 
-	if (done_on(c, VERB_DESTROY, !s->side, 'w', s->remote))
+	if (may_be_gone(c, !s->side, 'w', s->remote, m->last))
 		return DENIED_MAYBE;
 	FOR_EACH_MESSAGE(c, o)
 	if (o->step->operation == OP_BIND && o->step->side != s->side && o->step->mw == s->remote) {

@@ -191,17 +191,15 @@ static void log_async(struct agent_thread *t, const struct ibv_async_event *asyn
 	e->async.type = async->event_type;
 	e->async.object = NO_OBJECT;
 	for (unsigned int i = 0; i < OBJECTS; i++) {
-		struct object *q = object_of(t->agent, 'q', i), *s = object_of(t->agent, 's', i);
+		struct object *q = object_there(t->agent, 'q', i);
+		struct object *s = object_there(t->agent, 's', i);
+		bool of_qp = q && async->element.qp == q->qp.qp;
 
-		if (q->there && async->element.qp == q->qp.qp) {
-			e->async.kind = 'q';
-			e->async.object = i;
-			q->events++;
-		} else if (s->there && async->element.srq == s->srq) {
-			e->async.kind = 's';
-			e->async.object = i;
-			s->events++;
-		}
+		if (!of_qp && !(s && async->element.srq == s->srq))
+			continue;
+		(of_qp ? q : s)->events++;
+		e->async.kind = of_qp ? 'q' : 's';
+		e->async.object = i;
 	}
 }
 

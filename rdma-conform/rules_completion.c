@@ -4,8 +4,7 @@
 
 static bool signaled(const struct check *c, const struct message *m)
 {
-	const struct step *qp =
-		m->step->kind == 'q' ? qp_step(c, m->step->side, m->step->object) : NULL;
+	const struct step *qp = qp_step(c, m->step->side, m->step->object);
 
 	return HAS(m->step, SIGNALED) || (qp && HAS(qp, SIGNAL_ALL));
 }
@@ -24,11 +23,7 @@ static const struct event *drained(const struct check *c, const struct message *
 
 static bool vanished(const struct message *m)
 {
-	for (unsigned int i = 0; i < m->released.count; i++)
-		if (m->released.list[i].cause == CAUSE_RESET ||
-		    m->released.list[i].cause == CAUSE_DESTROY)
-			return true;
-	return false;
+	return released_by(m, CAUSE_RESET) || released_by(m, CAUSE_DESTROY);
 }
 
 RULE(completes)

@@ -64,7 +64,7 @@ RULE(bound_region)
 	FOR_EACH_MESSAGE(c, bind)
 	if (bind->step->operation == OP_BIND && bind->step->side == e->side &&
 	    bind->step->piece[0].region == s->object && bind->successes &&
-	    before(c, bind->first, e) && !done_on(c, VERB_DESTROY, e->side, 'w', bind->step->mw) &&
+	    before(c, bind->first, e) && !may_be_gone(c, e->side, 'w', bind->step->mw, e) &&
 	    !invalidated(c, e))
 		keeps(c, e, e->done.error, "region r%u went under its window w%u", s->object,
 		      bind->step->mw);

@@ -17,11 +17,6 @@ static bool same_target(const struct message *a, const struct message *b)
 	       a->step->remote == b->step->remote;
 }
 
-static bool same_word(const struct message *a, const struct message *b)
-{
-	return same_target(a, b) && a->step->remote_offset == b->step->remote_offset;
-}
-
 /* The value that was set before @m in the word of @m. */
 static bool word_set(const struct check *c, const struct message *m, uint64_t *ret_word)
 {
@@ -37,9 +32,10 @@ static bool word_set(const struct check *c, const struct message *m, uint64_t *r
 	return count == 1;
 }
 
+/* The completions of @m or of a later request of the queue confirm all of @m. */
 static bool all_succeeded(const struct message *m)
 {
-	return m->successes == m->accepted && !m->failed;
+	return released_by(m, CAUSE_COMPLETION) && !m->failed;
 }
 
 /* Return the word before and after the operations of @m, which follow those of the same queue.
@@ -56,8 +52,8 @@ static bool word_at(const struct check *c, const struct message *m, uint64_t *re
 		{
 			if (!same_target(o, m) || o->order != order)
 				continue;
-			if (!same_word(o, m) || o->step->object != m->step->object ||
-			    !all_succeeded(o))
+			if (o->step->remote_offset != m->step->remote_offset ||
+			    o->step->object != m->step->object || !all_succeeded(o))
 				return false;
 			for (unsigned int i = 0; i < o->accepted; i++) {
 				*ret_before = word;
@@ -79,11 +75,11 @@ static bool is_last(const struct check *c, const struct message *m)
 	return m->accepted;
 }
 
-/* Each atomic operation on the region completed before @e. */
+/* Each atomic operation on the region ended before @e. */
 static bool all_done(const struct check *c, const struct message *m, const struct event *e)
 {
 	FOR_EACH_MESSAGE(c, o)
-	if (same_target(o, m) && o->accepted && !(o->last && before(c, o->last, e)))
+	if (same_target(o, m) && o->accepted && !finish_before(c, &o->released, e))
 		return false;
 	return true;
 }
@@ -115,7 +111,8 @@ RULE(atomic_sum)
 	{
 		if (!same_target(o, m))
 			continue;
-		if (!same_word(o, m) || o->step->operation != OP_FADD || !all_succeeded(o))
+		if (o->step->remote_offset != m->step->remote_offset ||
+		    o->step->operation != OP_FADD || !all_succeeded(o))
 			return;
 		word += o->accepted * o->step->x;
 	}

@@ -254,23 +254,20 @@ static void note_end(struct world *world, unsigned int side, int r, struct trial
 int world_run(struct world *world, const struct program *program, struct trial *ret_trial)
 {
 	uint32_t bytes = 0, total = 0;
+	int r = world->runs ? 0 : world_start(world, world->options);
 
+	if (r < 0)
+		return r;
 	*ret_trial = (struct trial){ .program = program, .offers = world->offer };
 	free(world->events);
 	world->events = NULL;
-	if (!world->runs) {
-		int r = world_start(world, world->options);
-
-		if (r < 0)
-			return r;
-	}
 	if (program_send(world, program) < 0)
 		world->runs = false;
 	for (unsigned int i = 0; i < 2; i++) {
 		void *data = NULL;
-		int r = wire_frame_read(world->control[i], &data, &bytes,
-					world->options->agent.patience * 4);
 
+		r = wire_frame_read(world->control[i], &data, &bytes,
+				    world->options->agent.patience * 4);
 		if (r < 0) {
 			note_end(world, i, r, ret_trial);
 			continue;
