@@ -84,6 +84,7 @@ struct work {
 	uint8_t note;
 	uint32_t entries; /* of the ring, which the request uses */
 	uint32_t cursor;  /* of the receive queue, after the request */
+	bool executed;	  /* the device has executed it, so that nothing is sent */
 	bool copies;	  /* copies sge[0] to sge[1] within the process and sends nothing */
 	/* A memory window that is bound: its new key and what it opens. */
 	struct {
@@ -106,6 +107,8 @@ struct completion {
 	uint8_t note;
 	const struct ibv_wc *wc;
 };
+
+struct tagged; /* model/tag.h */
 
 /* A transition, as MODIFY_QP makes it. */
 int qp_modify(struct object *qp, const struct ib_uverbs_modify_qp *q);
@@ -178,6 +181,8 @@ struct device {
 	/* Write raw bytes that a scenario gives; NULL: the device does not support this. */
 	void (*entry)(struct object *cq, const void *bytes, size_t length);
 	void (*complete)(struct object *cq, const struct completion *completion);
+	/* Write a completion of tag matching; NULL: the device matches no tags. */
+	void (*tagged)(struct object *cq, const struct tagged *what);
 	/* Whether the process has armed the CQ since the last call. */
 	bool (*armed)(struct object *cq, struct arm *ret_arm);
 	/* For a trace: a mask of the 16 bytes at this offset of "qp0.sq" that the device

@@ -12,7 +12,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
-#include "tests/adapters/lab/model/model.h"
+#include "tests/adapters/lab/model/tag.h"
 #include "tests/adapters/lab/shim/attribute.h"
 #include "tests/adapters/lab/shim/shim.h"
 #include "tests/adapters/lab/shim/trace.h"
@@ -225,6 +225,11 @@ static void query_device_ex(struct ib_uverbs_ex_query_device_resp *ret)
 	if (!mlx5_is_full())
 		return;
 	model_query_odp(ret);
+	ret->tm_caps.max_rndv_hdr_size = TAG_HEADERS_MOST;
+	ret->tm_caps.max_num_tags = TAGS_MOST;
+	ret->tm_caps.max_ops = TAG_OPS_MOST;
+	ret->tm_caps.max_sge = 1;
+	ret->tm_caps.flags = IBV_TM_CAP_RC;
 	ret->timestamp_mask = ~0ull;
 	ret->hca_core_clock = CLOCK_KHZ;
 	ret->max_dm_size = DM_MOST;
@@ -508,6 +513,8 @@ static int create_srq(struct object *srq, struct ib_uverbs_create_xsrq *q, struc
 	int r;
 
 	command_request(command, &d, sizeof(d));
+	if (srq->tags && q->max_num_tags > TAGS_MOST)
+		return EINVAL;
 	srq->user_index = d.uidx;
 	srq->rq = (struct queue){
 		.base = bytes_pointer(d.buf_addr),
@@ -714,8 +721,9 @@ static unsigned ignored(const char *region, size_t offset)
 	.async_event = firmware_event, .query_device_ex = query_device_ex, .alloc_dm = alloc_dm, \
 	.mapped = mapped, .unmapped = mlx5_clock_unmapped, .tick = mlx5_clock_tick,              \
 	.stored = stored, .next_send = mlx5_next_send, .next_receive = mlx5_next_receive,        \
-	.room = mlx_room, .complete = complete, .entry = write_entry, .armed = mlx5_armed,       \
-	.traced_id = traced_id, .traced_note = mlx5_note_of, .ignored = ignored
+	.room = mlx_room, .tagged = mlx5_tagged, .complete = complete, .entry = write_entry,     \
+	.armed = mlx5_armed, .traced_id = traced_id, .traced_note = mlx5_note_of,                \
+	.ignored = ignored
 
 const struct device device_mlx5 = { .name = "mlx5", COMMON };
 /* A kernel whose doorbell registers are objects. */

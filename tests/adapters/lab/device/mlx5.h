@@ -11,6 +11,7 @@ enum {
 	SRQ_HEADER = 16,
 	NEVER_ARMED = 0xffffffff,
 	OP_COPY = 0x2f,
+	OP_TAG = 0x28,
 	NOWHERE = 0x7700, /* key of data that is discarded */
 };
 
@@ -21,6 +22,7 @@ enum {
 	CQE_RESP_SEND_IMM,
 	CQE_RESP_SEND_INV,
 	CQE_RESIZE,
+	CQE_NO_PACKET,
 	CQE_REQ_ERROR = 13,
 	CQE_RESP_ERROR,
 };
@@ -59,6 +61,12 @@ struct mlx5_cqe mlx5_completion(const struct completion *c, uint64_t timestamp);
 /* Write an entry and count it. @low: the bits of its last byte beside opcode and owner. */
 void mlx5_write_cqe(struct object *cq, struct mlx5_cqe *cqe, unsigned opcode, uint8_t low);
 bool mlx5_armed(struct object *cq, struct arm *ret_arm);
+
+/* mlx5_tag.c: write a completion of tag matching. Execute a request that changes a list: 1, 0 if
+ * there is no room for its completion, or a negative errno. */
+struct tagged;
+void mlx5_tagged(struct object *cq, const struct tagged *what);
+int mlx5_tag_op(struct object *qp, const uint8_t *segment, size_t length);
 
 int mlx5_next_send(struct object *qp, struct work *work);
 int mlx5_next_receive(struct object *queue, struct work *work);

@@ -68,6 +68,7 @@ static const struct mlx_opcode opcodes[] = {
 	{ OP_COPY, IBV_WR_RDMA_WRITE },	    /* the same, behind a copy */
 	{ OP_NOP, IBV_WR_RDMA_WRITE },	    /* a write of 0 bytes, because a NOP only completes */
 	{ OP_ARGUMENT, IBV_WR_RDMA_WRITE }, /* the same, behind a write of the device itself */
+	{ OP_TAG, IBV_WR_RDMA_WRITE },	    /* executed here */
 };
 enum {
 	OPCODES = sizeof(opcodes) / sizeof(opcodes[0])
@@ -372,7 +373,7 @@ int mlx5_next_send(struct object *qp, struct work *work)
 	work->wr =
 		(struct ibv_send_wr){ .sg_list = work->sge, .send_flags = send_flags(control[11]) };
 	work->dc.target = 0;
-	work->copies = false;
+	work->copies = work->executed = false;
 	work->id = index;
 	work->note = control[3];
 	work->entries = words ? (words + 3) / 4 : 1;
@@ -388,6 +389,10 @@ int mlx5_next_send(struct object *qp, struct work *work)
 	    !is_whole)
 		return -EINVAL;
 	work->wr.opcode = opcode;
+	if (control[3] == OP_TAG) {
+		work->executed = true;
+		return mlx5_tag_op(qp, byte_at(&r, r.at), r.end - r.at);
+	}
 	if (control[3] == OP_COPY)
 		return read_copy(&r, qp, work) ?: 1;
 	if (control[3] == OP_UMR)

@@ -8,7 +8,7 @@
  * always armed for those, because the model sees the process's arming later than a message may
  * come.
  */
-#include "tests/adapters/lab/model/model.h"
+#include "tests/adapters/lab/model/tag.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -72,6 +72,15 @@ static void correct_status(const struct completion *completion, struct ibv_wc *w
 		wc->status = qp->refused;
 }
 
+/* Handle a message to an SRQ that matches tags, or the end of a request that the SRQ made. */
+static void pass_on_tagged(const struct completion *c)
+{
+	if (c->receive)
+		model_tag_arrived(c->srq, c->qp, c->id, c->wc);
+	else if (c->note != WORK_SILENT)
+		model_tag_fetched(c->srq, c->id, c->wc);
+}
+
 static void pass_on(struct object *cq, struct ibv_wc *wc)
 {
 	bool receive = wc->wr_id >> 31 & 1;
@@ -84,14 +93,18 @@ static void pass_on(struct object *cq, struct ibv_wc *wc)
 		.qp = object_by_number(OBJECT_QP, wc->qp_num),
 	};
 
+	if (owner >> 31)
+		completion.srq = object_at(OBJECT_SRQ, owner & 0x7fffffff);
+	if (completion.srq && completion.srq->tags) {
+		pass_on_tagged(&completion);
+		return;
+	}
 	if (!completion.qp)
 		completion.qp = model_find_dc(wc->qp_num);
 	if (completion.qp && !receive && completion.id == completion.qp->last_sent)
 		((struct object *)completion.qp)->busy = false;
 	correct_status(&completion, wc);
 
-	if (receive && owner >> 31)
-		completion.srq = object_at(OBJECT_SRQ, owner & 0x7fffffff);
 	if (completion.note == WORK_SILENT)
 		return;
 	/*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "tests/adapters/lab/model/model.h"
+#include "tests/adapters/lab/model/tag.h"
 
 #include <errno.h>
 #include <stdatomic.h>
@@ -48,6 +48,11 @@ int model_create_qp(struct object *qp, const struct ib_uverbs_ex_create_qp *q, u
 
 	if (!model_on())
 		return 0;
+	/* Such an SRQ has a completion queue, and sends by the queue pair. */
+	if (qp->srq && qp->srq->tags) {
+		attr.recv_cq = qp->srq->recv_cq->backend.cq;
+		sends = at_least(sends, TAGS_MOST);
+	}
 	model_query_device(&limits);
 	attr.cap = (struct ibv_qp_cap){
 		.max_send_wr = at_most(at_least(sends, 1), limits.max_qp_wr),
@@ -128,6 +133,11 @@ static int modify_datagram(struct object *qp, struct ibv_qp_attr *attr, int mask
 	return r;
 }
 
+static bool is_to_itself(const struct object *qp, const struct ib_uverbs_modify_qp *q)
+{
+	return q->attr_mask & IBV_QP_DEST_QPN && q->dest_qp_num == qp->number;
+}
+
 int model_modify_qp(struct object *qp, const struct ib_uverbs_modify_qp *q)
 {
 	struct ibv_qp_attr attr = {
@@ -153,6 +163,11 @@ int model_modify_qp(struct object *qp, const struct ib_uverbs_modify_qp *q)
 
 	if (!model_on())
 		return 0;
+	/* A queue pair whose requests change a list is connected to itself, and sends nothing. */
+	if (qp->srq && qp->srq->tags && (is_to_itself(qp, q) || qp->commands)) {
+		qp->commands = true;
+		return 0;
+	}
 	if (device->short_numbers)
 		return modify_datagram(qp, &attr, q->attr_mask);
 	if (qp->dc)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Post decoded work requests to the backend in order, as many as it accepts. */
-#include "tests/adapters/lab/model/model.h"
+#include "tests/adapters/lab/model/tag.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -118,7 +118,11 @@ int model_copy(const struct object *qp, const struct work *work)
 static int post(struct object *qp, struct work *work)
 {
 	struct ibv_send_wr *bad;
-	int r = work->copies ? model_copy(qp, work) : 0;
+	int r;
+
+	if (work->executed)
+		return 0;
+	r = work->copies ? model_copy(qp, work) : 0;
 
 	if (r)
 		return r;
@@ -252,6 +256,8 @@ bool model_receive(struct object *queue)
 
 	if (queue->type == OBJECT_QP && (queue->state < IBV_QPS_INIT || !queue->rq.entries))
 		return false;
+	if (queue->type == OBJECT_SRQ && queue->tags)
+		return model_tag_deliver(queue);
 	while (device->next_receive(queue, &work) > 0) {
 		wr.wr_id = model_wr_id(queue, true, &work);
 		wr.sg_list = work.sge;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "tests/adapters/lab/model/model.h"
+#include "tests/adapters/lab/model/tag.h"
 
 #include <errno.h>
 
@@ -14,6 +14,8 @@ int model_create_srq(struct object *srq, uint32_t entries, uint32_t sges)
 
 	if (!model_on())
 		return 0;
+	if (srq->tags)
+		return model_create_tags(srq);
 	attr.pd = srq->pd->backend.pd;
 	if (srq->xrcd) {
 		attr.comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The thread that plays the hardware. It reads every ring, and sleeps if there is no work. */
-#include "tests/adapters/lab/model/model.h"
+#include "tests/adapters/lab/model/tag.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -236,6 +236,15 @@ static int destroy_pd(struct object *object)
 	return ibv_dealloc_pd(pd);
 }
 
+static int destroy_srq(struct object *srq)
+{
+	int r = ibv_destroy_srq(srq->backend.srq);
+
+	if (!r && srq->tags)
+		model_destroy_tags(srq);
+	return r;
+}
+
 static int destroy(struct object *object)
 {
 	switch (object->type) {
@@ -257,7 +266,7 @@ static int destroy(struct object *object)
 		model_destroy_datagram(object);
 		return 0;
 	case OBJECT_SRQ:
-		return ibv_destroy_srq(object->backend.srq);
+		return destroy_srq(object);
 	case OBJECT_XRCD:
 		return ibv_close_xrcd(object->backend.xrcd);
 	default:

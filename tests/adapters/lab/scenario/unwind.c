@@ -119,6 +119,36 @@ static void with_xrc(struct ibv_pd *pd, struct ibv_cq *cq)
 	ibv_close_xrcd(domain);
 }
 
+/* A shared receive queue that matches tags, whose list changes. */
+static void with_tags(struct ibv_pd *pd)
+{
+	struct ibv_cq_init_attr_ex queue = { .cqe = 16, .wc_flags = IBV_WC_EX_WITH_TM_INFO };
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(pd->context, &queue);
+	struct ibv_srq_init_attr_ex init = {
+		.attr = { .max_wr = 8, .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ |
+			     IBV_SRQ_INIT_ATTR_TM,
+		.srq_type = IBV_SRQT_TM,
+		.pd = pd,
+		.cq = cq ? ibv_cq_ex_to_cq(cq) : NULL,
+		.tm_cap = { .max_num_tags = 4, .max_ops = 4 },
+	};
+	struct ibv_ops_wr op = { .opcode = IBV_WR_TAG_ADD, .flags = IBV_OPS_SIGNALED }, *bad;
+	struct ibv_srq *srq;
+
+	say("queue of tags", cq);
+	if (!cq)
+		return;
+	srq = ibv_create_srq_ex(pd->context, &init);
+	say("srq of tags", srq);
+	if (srq) {
+		for (int i = 0; i < 40; i++)
+			ibv_post_srq_ops(srq, &op, &bad);
+		ibv_destroy_srq(srq);
+	}
+	ibv_destroy_cq(init.cq);
+}
+
 /* Memory of the device, and a queue pair of a thread's own. */
 static void with_domains(struct ibv_pd *pd, struct ibv_cq *cq)
 {
@@ -231,6 +261,7 @@ static void with_pd(struct ibv_context *context, struct ibv_pd *pd)
 		with_domains(pd, cq);
 		with_frames(pd, cq);
 	}
+	with_tags(pd);
 	if (ah)
 		ibv_destroy_ah(ah);
 	if (other)

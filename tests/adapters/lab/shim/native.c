@@ -281,6 +281,7 @@ static int create_srq(struct ib_uverbs_ioctl_hdr *call, struct command *c)
 		.srq_type = number(call, UVERBS_ATTR_CREATE_SRQ_TYPE),
 		.xrcd_handle = number(call, UVERBS_ATTR_CREATE_SRQ_XRCD_HANDLE),
 		.cq_handle = number(call, UVERBS_ATTR_CREATE_SRQ_CQ_HANDLE),
+		.max_num_tags = number(call, UVERBS_ATTR_CREATE_SRQ_MAX_NUM_TAGS),
 	};
 	struct object *srq;
 	int r = fault_of("CREATE_SRQ");

@@ -66,6 +66,7 @@ struct object {
 
 	struct object *pd, *send_cq, *recv_cq, *srq, *table, *xrcd,
 		*dm;		 /* an XRC SRQ has recv_cq */
+	bool tags;		 /* an SRQ's: it matches tags, and has recv_cq */
 	struct object **members; /* of a table; freed with it */
 	uint32_t member_count;
 	struct queue sq, rq; /* a QP's; an SRQ has rq */
@@ -73,6 +74,7 @@ struct object {
 	enum ibv_qp_type qp_type;
 	enum ibv_qp_state state;
 	bool was_init; /* since it was in RESET */
+	bool commands; /* it changes the list of an SRQ that matches tags */
 	uint32_t qkey;
 	uint8_t lag_port;   /* 0: none was chosen */
 	uint16_t last_sent; /* of the backend, by the device's id */

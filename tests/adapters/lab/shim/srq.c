@@ -25,19 +25,24 @@ int srq_create(struct ib_uverbs_create_xsrq *q, struct command *c, struct object
 		return ENOMEM;
 	srq->user_handle = q->user_handle;
 	srq->pd = object_find(OBJECT_PD, q->pd_handle);
-	if (q->srq_type == IBV_SRQT_XRC) {
+	srq->tags = q->srq_type == IBV_SRQT_TM;
+	if (q->srq_type == IBV_SRQT_XRC)
 		srq->xrcd = object_find(OBJECT_XRCD, q->xrcd_handle);
+	if (q->srq_type != IBV_SRQT_BASIC)
 		srq->recv_cq = object_find(OBJECT_CQ, q->cq_handle);
-	}
-	if (!srq->pd || (q->srq_type == IBV_SRQT_XRC && (!srq->xrcd || !srq->recv_cq))) {
+	if (!srq->pd || (q->srq_type == IBV_SRQT_XRC && !srq->xrcd) ||
+	    (q->srq_type != IBV_SRQT_BASIC && !srq->recv_cq) || (srq->tags && !device->tagged)) {
 		object_free(srq);
 		return EINVAL;
 	}
 	trace_line("CREATE_SRQ type=%u %s%s%s%s%s wr=%u sge=%u limit=%u -> %s", q->srq_type,
 		   object_name(OBJECT_PD, q->pd_handle), srq->xrcd ? " " : "",
-		   srq->xrcd ? object_name(OBJECT_XRCD, q->xrcd_handle) : "", srq->xrcd ? " " : "",
-		   srq->xrcd ? object_name(OBJECT_CQ, q->cq_handle) : "", q->max_wr, q->max_sge,
+		   srq->xrcd ? object_name(OBJECT_XRCD, q->xrcd_handle) : "",
+		   srq->recv_cq ? " " : "",
+		   srq->recv_cq ? object_name(OBJECT_CQ, q->cq_handle) : "", q->max_wr, q->max_sge,
 		   q->srq_limit, object_name(OBJECT_SRQ, srq->handle));
+	if (srq->tags)
+		trace_line("    tags      %u", q->max_num_tags);
 	command_trace(REQUEST_SRQ, c);
 	r = !device->create_srq ? EOPNOTSUPP
 	    : !is_possible(q)	? EINVAL
