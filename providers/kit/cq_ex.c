@@ -42,6 +42,8 @@ void kit_cq_ex_set_slots(struct ibv_cq_ex *ex, const struct ibv_cq_ex *from, uin
 		ex->read_completion_wallclock_ns = from->read_completion_wallclock_ns;
 	if (wc_flags & IBV_WC_EX_WITH_FLOW_TAG)
 		ex->read_flow_tag = from->read_flow_tag;
+	if (wc_flags & IBV_WC_EX_WITH_TM_INFO)
+		ex->read_tm_info = from->read_tm_info;
 }
 
 /* ---- readers of a kept completion */

@@ -3,7 +3,7 @@
  */
 #include "libibverbs/uverbs/cmd.h"
 #include "providers/kit/mmio.h"
-#include "providers/mlx5/cqe.h"
+#include "providers/mlx5/tag.h"
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 enum {
@@ -161,7 +161,8 @@ static bool cqe_take(void *arg, const void *entry)
 	if (cqe->op_own >> 4 == MLX5_CQE_SIG_ERR ||
 	    (be32toh(cqe->srqn_uidx) & IDTABLE_MASK) != qp->uidx)
 		return false;
-	if (qp->srq && mlx5_cqe_is_responder(cqe->op_own >> 4))
+	if (qp->srq && mlx5_cqe_is_responder(cqe->op_own >> 4) &&
+	    (!mlx5_is_tagged(qp, cqe) || mlx5_tag_in_srq(cqe)))
 		mlx_srq_done(qp->srq, be16toh(cqe->wqe_counter));
 	return true;
 }

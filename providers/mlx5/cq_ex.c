@@ -4,13 +4,14 @@
  * read from the entry itself.
  */
 #include "providers/kit/cq_ex.h"
-#include "providers/mlx5/done.h"
+#include "providers/mlx5/tag.h"
 
 const uint64_t mlx5_cq_ex_wc_flags =
 	IBV_WC_EX_WITH_BYTE_LEN | IBV_WC_EX_WITH_IMM | IBV_WC_EX_WITH_QP_NUM |
 	IBV_WC_EX_WITH_SRC_QP | IBV_WC_EX_WITH_SLID | IBV_WC_EX_WITH_SL |
 	IBV_WC_EX_WITH_DLID_PATH_BITS | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP | IBV_WC_EX_WITH_CVLAN |
-	IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
+	IBV_WC_EX_WITH_FLOW_TAG | IBV_WC_EX_WITH_TM_INFO |
+	IBV_WC_EX_WITH_COMPLETION_TIMESTAMP_WALLCLOCK;
 
 static inline const struct mlx5_cqe64 *ex_cqe(struct ibv_cq_ex *cq_ex)
 {
@@ -22,9 +23,10 @@ static inline bool ex_done(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsi
 {
 	unsigned int kind = last & MLX5_KIND_MASK;
 
-	if (kind != MLX5_KIND_SENT && unlikely(!mlx5_kind_is_received(kind)))
-		return mlx5_done_read_rare(cq, cqe, last, done);
-	return mlx5_done_read(cq, cqe, kind == MLX5_KIND_SENT, done);
+	if ((kind == MLX5_KIND_SENT || likely(mlx5_kind_is_received(kind))) &&
+	    likely(mlx5_done_read(cq, cqe, kind == MLX5_KIND_SENT, done)))
+		return true;
+	return mlx5_done_read_rare(cq, cqe, last, done);
 }
 
 /* Take the next entry. ENOENT: there is no entry; EIO: it is invalid. */
@@ -85,8 +87,10 @@ static enum ibv_wc_opcode ex_read_opcode(struct ibv_cq_ex *cq_ex)
 		return IBV_WC_RECV_RDMA_WITH_IMM;
 	case MLX5_CQE_REQ_ERR:
 		return IBV_WC_SEND;
-	default:
+	case MLX5_CQE_RESP_ERR:
 		return IBV_WC_RECV;
+	default:
+		return unlikely(mlx5_is_tagged(done.qp, cqe)) ? mlx5_tag_opcode(cqe) : IBV_WC_RECV;
 	}
 }
 
@@ -101,8 +105,10 @@ static unsigned int ex_read_wc_flags(struct ibv_cq_ex *cq_ex)
 	const struct mlx5_qp *qp = ex_to_mcq(cq_ex)->cqe_qp;
 	unsigned int flags = be32toh(cqe->flags_rqpn) >> 28 & 3 ? IBV_WC_GRH : 0;
 
-	if (qp->reports_csum)
+	if (unlikely(qp->extras & MLX5_EXTRA_CSUM))
 		flags |= mlx5_cqe_csum(cqe);
+	if (unlikely(mlx5_is_tagged(qp, cqe)))
+		flags |= mlx5_tag_wc_flags(qp, cqe);
 
 	switch (cqe->op_own >> 4) {
 	case MLX5_CQE_RESP_WR_IMM:
@@ -111,6 +117,7 @@ static unsigned int ex_read_wc_flags(struct ibv_cq_ex *cq_ex)
 	case MLX5_CQE_RESP_SEND_INV:
 		return flags | IBV_WC_WITH_INV;
 	case MLX5_CQE_RESP_SEND:
+	case MLX5_CQE_NO_PACKET:
 		return flags;
 	default:
 		return 0;
@@ -186,6 +193,15 @@ static uint32_t ex_read_flow_tag(struct ibv_cq_ex *cq_ex)
 	return be32toh(ex_cqe(cq_ex)->sop_drop_qpn) & 0xffffff;
 }
 
+/* A matching message leaves its header in the entry. */
+static void ex_read_tm_info(struct ibv_cq_ex *cq_ex, struct ibv_wc_tm_info *tm_info)
+{
+	const struct mlx5_cqe64 *cqe = ex_cqe(cq_ex);
+
+	tm_info->tag = be64toh(cqe->tmh.tag);
+	tm_info->priv = be32toh(cqe->tmh.app_ctx);
+}
+
 static const struct ibv_cq_ex ex_slots = {
 	.start_poll = ex_start_poll,
 	.next_poll = ex_next_poll,
@@ -204,6 +220,7 @@ static const struct ibv_cq_ex ex_slots = {
 	.read_completion_wallclock_ns = ex_read_wallclock_ns,
 	.read_cvlan = ex_read_cvlan,
 	.read_flow_tag = ex_read_flow_tag,
+	.read_tm_info = ex_read_tm_info,
 };
 
 void mlx5_cq_ex_set_slots(struct mlx_cq *cq, uint64_t wc_flags)

@@ -30,6 +30,10 @@ static inline bool mlx5_kind_is_received(unsigned int kind)
 	return !(kind & MLX5_KIND_INLINE) && kind <= MLX5_KIND_SEND_INV;
 }
 
+enum {
+	MLX5_CQE_APP_TAGS = 1, /* value of app: the entry is about tag matching */
+};
+
 static inline bool mlx5_cqe_is_responder(unsigned int opcode)
 {
 	return (opcode >= MLX5_CQE_RESP_WR_IMM && opcode <= MLX5_CQE_RESP_SEND_INV) ||

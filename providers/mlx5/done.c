@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Completions on the slow path: errors, page faults of shared receives, and data inside an entry.
- * If the kernel allows it, the adapter writes up to 32 bytes of a receive, an RDMA read or an
- * atomic into the entry, or up to 64 into the first half of an entry of 128 bytes.
+ * Completions on the slow path: errors, page faults of shared receives, tag matching, and data
+ * inside an entry. If the kernel allows it, the adapter writes up to 32 bytes of a receive, an RDMA
+ * read or an atomic into the entry, or up to 64 into the first half of an entry of 128 bytes.
  *
  * The destination of such data is only in the ring. Therefore the entry must belong to a request
  * that is not completed yet.
  */
-#include "providers/mlx5/done.h"
+#include "providers/mlx5/tag.h"
 #include "providers/mlx5/wqe.h"
 
 enum {
@@ -122,6 +122,52 @@ static bool inline_take(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsigne
 	return true;
 }
 
+/* Completions that name an SRQ have the number of the queue pair beside it. */
+static void qpn_take(struct mlx5_qp *qp, const struct mlx5_cqe64 *cqe)
+{
+	if (qp->extras & MLX5_EXTRA_SRQ)
+		qp->vqp.qp.qp_num = be32toh(cqe->sop_drop_qpn) & 0xffffff;
+}
+
+/* Read an entry about tag matching whose message, if there is one, is not in the SRQ. */
+static bool tag_read(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsigned int last,
+		     struct mlx5_done *done)
+{
+	const char *data = NULL;
+
+	qpn_take(done->qp, cqe);
+	/* The adapter puts only larger pieces into such an entry. */
+	if (last & MLX5_INLINE_SCATTER_64) {
+		if (cq->stride < 2 * sizeof(*cqe))
+			return false;
+		data = (const char *)cqe - sizeof(*cqe);
+	}
+	return mlx5_tag_read(done, cqe, data);
+}
+
+/* Return whether the entry is for tag_read(). */
+static bool is_tag(const struct mlx5_cqe64 *cqe, unsigned int opcode, const struct mlx5_qp *qp)
+{
+	bool possible = opcode == MLX5_CQE_NO_PACKET ||
+			(opcode >= MLX5_CQE_RESP_WR_IMM && opcode <= MLX5_CQE_RESP_SEND_INV);
+
+	return possible && mlx5_is_tagged(qp, cqe) && !mlx5_tag_in_srq(cqe);
+}
+
+/* Complete a receive. The status is known. */
+static bool received(struct mlx5_done *done, const struct mlx5_cqe64 *cqe, uint32_t counter)
+{
+	struct mlx5_qp *qp = done->qp;
+
+	if (!qp->srq || !qp->extras)
+		return done_received(done, counter);
+	qpn_take(qp, cqe);
+	/* The field has another meaning in an error. */
+	if (!done->status && mlx5_is_tagged(qp, cqe))
+		mlx5_tag_count(qp, cqe);
+	return done_shared(done, qp->srq, counter);
+}
+
 /* Return whether the entry is a page fault, which is not reported to the program. */
 static bool is_page_fault(const struct mlx5_err_cqe *error, const struct mlx5_qp *qp)
 {
@@ -150,7 +196,7 @@ static bool error_read(const struct mlx5_cqe64 *cqe, struct mlx5_done *done)
 		done_sent(done, counter);
 		return true;
 	}
-	return !is_page_fault(error, done->qp) && done_received(done, cqe, counter);
+	return !is_page_fault(error, done->qp) && received(done, cqe, counter);
 }
 
 __attribute__((noinline)) bool mlx5_done_read_rare(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe,
@@ -163,8 +209,15 @@ __attribute__((noinline)) bool mlx5_done_read_rare(struct mlx_cq *cq, const stru
 	done->sent = opcode == MLX5_CQE_REQ_ERR;
 	if (done->sent || opcode == MLX5_CQE_RESP_ERR)
 		return error_read(cqe, done);
+	if (is_tag(cqe, opcode, done->qp))
+		return tag_read(cq, cqe, last, done);
 	if (opcode > MLX5_CQE_RESP_SEND_INV || (last & MLX5_KIND_INLINE) == MLX5_KIND_INLINE)
 		return false;
-	return inline_take(cq, cqe, last, done->qp) &&
-	       mlx5_done_read(cq, cqe, opcode == MLX5_CQE_REQ, done);
+	if (last & MLX5_KIND_INLINE && !inline_take(cq, cqe, last, done->qp))
+		return false;
+	if (opcode == MLX5_CQE_REQ)
+		return mlx5_done_read(cq, cqe, true, done);
+	done->status = IBV_WC_SUCCESS;
+	done->vendor_err = 0;
+	return received(done, cqe, be16toh(cqe->wqe_counter));
 }

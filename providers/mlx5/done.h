@@ -35,23 +35,26 @@ __attribute__((always_inline)) static inline void done_sent(struct mlx5_done *do
 	atomic_store_explicit(&sq->tail, sq->slots[done->slot].head + 1, memory_order_release);
 }
 
-__attribute__((always_inline)) static inline bool
-done_received(struct mlx5_done *done, const struct mlx5_cqe64 *cqe, uint32_t counter)
+__attribute__((always_inline)) static inline bool done_shared(struct mlx5_done *done,
+							      struct mlx_srq *srq, uint32_t counter)
+{
+	if (unlikely(counter > srq->mask))
+		return false;
+	done->wr_id = srq->wr_ids[counter];
+	mlx_srq_done(srq, counter);
+	return true;
+}
+
+__attribute__((always_inline)) static inline bool done_received(struct mlx5_done *done,
+								uint32_t counter)
 {
 	struct mlx5_qp *qp = done->qp;
 	struct mlx_srq *srq = qp->srq;
 	struct mlx_rq *rq = &qp->rq;
 
-	if (srq) {
-		if (unlikely(counter > srq->mask))
-			return false;
-		done->wr_id = srq->wr_ids[counter];
-		mlx_srq_done(srq, counter);
-		/* A completion of an XRC SRQ names the queue pair. */
-		if (unlikely(srq->vsrq.xrcd))
-			qp->vqp.qp.qp_num = be32toh(cqe->sop_drop_qpn) & 0xffffff;
-		return true;
-	}
+	/* mlx5_done_read_rare() reads those with extras. */
+	if (srq)
+		return likely(!qp->extras) && done_shared(done, srq, counter);
 	done->wr_id = rq->wr_ids[counter & rq->mask];
 	/* release: as above */
 	atomic_store_explicit(&rq->tail, atomic_load_explicit(&rq->tail, memory_order_relaxed) + 1,
@@ -74,7 +77,7 @@ mlx5_done_find(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, struct mlx5_done
 
 /*
  * Read the entry of a successful request. @sent: it is a send request
- * Return: whether the entry is valid.
+ * Return: whether the entry is valid and no case for mlx5_done_read_rare().
  */
 __attribute__((always_inline)) static inline bool
 mlx5_done_read(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, bool sent, struct mlx5_done *done)
@@ -87,7 +90,7 @@ mlx5_done_read(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, bool sent, struc
 	done->vendor_err = 0;
 	done->sent = sent;
 	if (!sent)
-		return done_received(done, cqe, counter);
+		return done_received(done, counter);
 	done_sent(done, counter);
 	return true;
 }
@@ -103,7 +106,8 @@ static inline unsigned int mlx5_cqe_csum(const struct mlx5_cqe64 *cqe)
 		       : 0;
 }
 
-/* done.c. Read any other entry: of a failed request, or with data. @last: its last byte */
+/* done.c. Read any other entry: of a failed request, with data, or of a queue pair with extras.
+ * @last: its last byte */
 bool mlx5_done_read_rare(struct mlx_cq *cq, const struct mlx5_cqe64 *cqe, unsigned int last,
 			 struct mlx5_done *done);
 /*

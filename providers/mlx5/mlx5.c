@@ -5,7 +5,7 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
-#include "providers/mlx5/mlx5.h"
+#include "providers/mlx5/tag.h"
 
 static const struct verbs_ops mlx5_ops = {
 	.open_context = mlx5_open_context,
@@ -64,6 +64,7 @@ static const struct verbs_ops mlx5_ops = {
 	.query_srq = uverbs_query_srq,
 	.destroy_srq = mlx5_destroy_srq,
 	.post_srq_recv = mlx_post_srq_recv,
+	.post_srq_ops = mlx5_post_srq_ops,
 
 	.create_qp = mlx5_create_qp,
 	.open_qp = mlx5_open_qp,

@@ -11,6 +11,8 @@
  *
  * - mlx_srq.lock protects the list of free requests.
  *
+ * - mlx5_tags.lock protects the list of receives with tags, and the ring that changes it.
+ *
  * - mlx5_sq.lock protects the send ring. It is held from ibv_wr_start() to ibv_wr_complete().
  *
  * - mlx_rq.lock protects the receive ring.
@@ -258,6 +260,13 @@ struct mlx5_sq {
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
 
+/* What distinguishes completions of a queue pair from those of most. */
+enum mlx5_extras {
+	MLX5_EXTRA_CSUM = 1 << 0, /* of receives: they report correct checksums */
+	MLX5_EXTRA_TAGS = 1 << 1, /* its SRQ matches tags */
+	MLX5_EXTRA_SRQ = 1 << 2,  /* it is the mlx5_user of an SRQ: they have a QPN */
+};
+
 struct mlx5_qp {
 	struct verbs_qp vqp;
 	struct mlx5_sq sq;
@@ -277,7 +286,7 @@ struct mlx5_qp {
 	bool underlay; /* IBV_QP_CREATE_SOURCE_QPN: sends IPoIB packets as another queue pair */
 	bool split;    /* raw packets, or underlay: its rings are two objects of the adapter */
 	bool computes_csum;	/* the adapter computes the checksums of its packets */
-	bool reports_csum;	/* receive completions report correct checksums */
+	uint8_t extras;		/* enum mlx5_extras; 0 of most */
 	struct mlx5_pd *copies; /* domain with the memory that memcpy requests need; or NULL */
 	bool stops_at_sig_errors;
 	bool ooo;	       /* MLX5DV_QP_CREATE_OOO_DP: data may arrive out of order */
@@ -292,8 +301,8 @@ struct mlx5_qp {
 };
 
 /*
- * The object that completions of an XRC SRQ or a work queue name in place of a queue pair. Its one
- * send slot keeps a faulty send completion from reaching invalid memory.
+ * The object that completions of an SRQ that is not basic, or of a work queue, name in place of a
+ * queue pair. Its one send slot keeps a faulty send completion from reaching invalid memory.
  */
 struct mlx5_user {
 	struct mlx5_qp qp;
@@ -302,7 +311,8 @@ struct mlx5_user {
 
 struct mlx5_srq {
 	struct mlx_srq srq;
-	struct mlx5_user *user; /* only of an XRC SRQ */
+	struct mlx5_user *user; /* NULL: basic */
+	struct mlx5_tags *tags; /* only of IBV_SRQT_TM: tag.h */
 };
 
 struct mlx5_wq {

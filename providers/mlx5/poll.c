@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-#include "providers/mlx5/done.h"
+#include "providers/mlx5/tag.h"
 
 __attribute__((noinline, cold)) void mlx5_cqe_say_corrupt(const struct mlx_cq *cq,
 							  const void *entry)
@@ -64,6 +64,20 @@ wc_received_with(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, unsigned int k
 	return IBV_WC_WITH_IMM;
 }
 
+/* Fill in the fields of a receive of a queue pair with extras. */
+__attribute__((noinline)) static void
+wc_received_extra(struct ibv_wc *wc, const struct mlx5_cqe64 *cqe, const struct mlx5_qp *qp)
+{
+	if (qp->extras & MLX5_EXTRA_CSUM)
+		wc->wc_flags |= mlx5_cqe_csum(cqe);
+	if (!mlx5_is_tagged(qp, cqe))
+		return;
+	if (cqe->op_own >> 4 == MLX5_CQE_NO_PACKET)
+		wc->wc_flags = 0;
+	wc->wc_flags |= mlx5_tag_wc_flags(qp, cqe);
+	wc->opcode = mlx5_tag_opcode(cqe);
+}
+
 __attribute__((always_inline)) static inline void wc_received(struct ibv_wc *wc,
 							      const struct mlx5_cqe64 *cqe,
 							      unsigned int kind,
@@ -76,8 +90,8 @@ __attribute__((always_inline)) static inline void wc_received(struct ibv_wc *wc,
 	wc->wc_flags = flags_rqpn >> 28 & 3 ? IBV_WC_GRH : 0;
 	if (kind != MLX5_KIND_SEND)
 		wc->wc_flags |= wc_received_with(wc, cqe, kind);
-	if (unlikely(qp->reports_csum))
-		wc->wc_flags |= mlx5_cqe_csum(cqe);
+	if (unlikely(qp->extras))
+		wc_received_extra(wc, cqe, qp);
 	wc->slid = be16toh(cqe->slid);
 	wc->sl = flags_rqpn >> 24 & 15;
 	wc->src_qp = flags_rqpn & 0xffffff;
@@ -124,9 +138,10 @@ __attribute__((always_inline)) static inline bool wc_read(struct mlx_cq *cq, con
 	if (kind == MLX5_KIND_SENT)
 		return likely(mlx5_done_read(cq, cqe, true, &done)) &&
 		       wc_fill(wc, cqe, kind, &done);
-	if (unlikely(!mlx5_kind_is_received(kind)))
+	if (unlikely(!mlx5_kind_is_received(kind)) ||
+	    unlikely(!mlx5_done_read(cq, cqe, false, &done)))
 		return wc_read_rare(cq, cqe, last, wc);
-	return likely(mlx5_done_read(cq, cqe, false, &done)) && wc_fill(wc, cqe, kind, &done);
+	return wc_fill(wc, cqe, kind, &done);
 }
 
 static const struct mlx_poller poller = {

@@ -273,7 +273,10 @@ static void qp_link(struct mlx5_qp *qp, const struct ibv_qp_init_attr_ex *attr)
 	qp->underlay = mlx5_is_underlay(attr);
 	qp->split = qp->underlay || attr->qp_type == IBV_QPT_RAW_PACKET;
 	qp->computes_csum = qp->underlay ? ctx->ud_csum : ctx->raw_csum;
-	qp->reports_csum = qp->split && qp->computes_csum;
+	if (qp->split && qp->computes_csum)
+		qp->extras |= MLX5_EXTRA_CSUM;
+	if (qp->srq && qp->srq->vsrq.srq_type == IBV_SRQT_TM)
+		qp->extras |= MLX5_EXTRA_TAGS;
 	qp->sq.signal = attr->sq_sig_all ? MLX5_WQE_CTRL_CQ_UPDATE : 0;
 }
 

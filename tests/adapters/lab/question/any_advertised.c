@@ -144,11 +144,22 @@ static void srq(void)
 	must(made && !ibv_destroy_srq(made), "srq");
 }
 
+/* Its completions need an extended queue. */
 static void tags(void)
 {
-	struct ibv_srq *made = srq_create(IBV_SRQT_TM, NULL);
+	struct ibv_cq_init_attr_ex extended = { .cqe = 8, .wc_flags = IBV_WC_EX_WITH_TM_INFO };
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(s.context, &extended);
+	struct ibv_ops_wr op = { .opcode = IBV_WR_TAG_SYNC }, *bad;
+	struct ibv_cq *plain = s.recv_cq;
+	struct ibv_srq *made;
 
-	must(made && !ibv_destroy_srq(made), "srq with tags");
+	must(cq, "queue with tags");
+	must(!srq_create(IBV_SRQT_TM, NULL) && errno == EINVAL, "tags in a plain queue");
+	s.recv_cq = ibv_cq_ex_to_cq(cq);
+	made = srq_create(IBV_SRQT_TM, NULL);
+	must(made && !ibv_post_srq_ops(made, &op, &bad), "srq with tags");
+	must(!ibv_destroy_srq(made) && !ibv_destroy_cq(s.recv_cq), "end of tags");
+	s.recv_cq = plain;
 }
 
 static void xrc(void)
