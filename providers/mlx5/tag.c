@@ -338,8 +338,8 @@ unsigned int mlx5_tag_wc_flags(const struct mlx5_qp *qp, const struct mlx5_cqe64
 /* ---- creation */
 
 /*
- * Connect the command queue pair to itself. It sends nothing, but the adapter executes requests in
- * this state alone.
+ * Connect the command queue pair to itself, because the adapter executes requests of connected
+ * queue pairs only.
  */
 static int command_up(struct mlx5_qp *qp, const struct ibv_port_attr *port)
 {
