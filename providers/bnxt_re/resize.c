@@ -71,20 +71,15 @@ static uint32_t entries_waiting(const struct bnxt_re_cq *cq, uint32_t most)
 	return count;
 }
 
-/* Wait until the device has ended the ring, and copy the unpolled entries to @to, which has room
- * for @most. @at is then the end. Return the number of entries; -EIO: there is no end. */
+/* Copy the unpolled entries to @to, which has room for @most. @at is then the end of the ring.
+ * Return the number of entries; -EAGAIN: the device has not ended the ring yet; -EIO: there is no
+ * end. */
 static int entries_keep(const struct bnxt_re_cq *cq, struct bnxt_re_cqe *to, uint32_t most,
 			struct cursor *at, uint32_t *ret_info)
 {
-	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	uint32_t count = 0, pauses = 0;
-
-	while (count < most && pauses < PAUSES) {
-		if (!cursor_find(cq, at, ret_info)) {
-			nanosleep(&pause, NULL);
-			pauses++;
-			continue;
-		}
+	for (uint32_t count = 0; count < most; count++) {
+		if (!cursor_find(cq, at, ret_info))
+			return -EAGAIN;
 		if (!at->kept && is_cut_off(*ret_info)) {
 			/* The first entries of the new ring have this phase as well. */
 			to[count] = (struct bnxt_re_cqe){
@@ -94,7 +89,6 @@ static int entries_keep(const struct bnxt_re_cq *cq, struct bnxt_re_cqe *to, uin
 		}
 		to[count] = *at->cqe;
 		to[count].info |= htole32(CQE_PHASE);
-		count++;
 		cursor_pass(cq, at);
 	}
 	return -EIO;
@@ -142,28 +136,49 @@ void bnxt_re_cut_off(struct bnxt_re_cq *cq, uint32_t info)
 	}
 }
 
-/* Finish a resize that the kernel has begun. @kept: memory for @most entries */
+/* Finish a resize that the kernel has begun, if the device has ended the ring, or if another thread
+ * has polled up to its end. @kept: memory for @most entries, which is used or freed unless this
+ * returns -EAGAIN */
 static int resize_end(struct bnxt_re_cq *cq, struct bnxt_re_cqe *kept, uint32_t most)
 {
 	struct cursor at = cursor_start(cq);
-	uint32_t info;
-	int count = entries_keep(cq, kept, most, &at, &info);
+	uint32_t info = 0;
+	int count = cq->after.buf.base ? entries_keep(cq, kept, most, &at, &info) : 0;
 
-	if (count < 0) {
-		verbs_err(cq->kit.vcq.cq.context,
-			  "cq 0x%x: ibv_resize_cq: the adapter does not end the old ring",
-			  cq->number);
-		free(kept);
+	if (count == -EAGAIN)
 		return count;
-	}
+	if (count <= 0)
+		free(kept);
+	if (count < 0 || !cq->after.buf.base)
+		return count;
 	free(cq->kept);
 	cq->kept = count ? kept : NULL;
-	if (!count)
-		free(kept);
 	ring_switch(cq, &at, info);
 	if (count)
 		cq->next = cq->kept;
 	return 0;
+}
+
+/* Wait until the device has ended the ring. The caller holds the lock. It is released during each
+ * pause, because other threads poll meanwhile. */
+static int resize_wait(struct bnxt_re_cq *cq, struct bnxt_re_cqe *kept, uint32_t most)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	int r = resize_end(cq, kept, most);
+
+	for (uint32_t pauses = 0; r == -EAGAIN && pauses < PAUSES; pauses++) {
+		spinlock_unlock(&cq->lock);
+		nanosleep(&pause, NULL);
+		spinlock_lock(&cq->lock);
+		r = resize_end(cq, kept, most);
+	}
+	if (r == -EAGAIN)
+		free(kept);
+	if (r >= 0)
+		return 0;
+	verbs_err(cq->kit.vcq.cq.context,
+		  "cq 0x%x: ibv_resize_cq: the adapter does not end the old ring", cq->number);
+	return -EIO;
 }
 
 static int resize_begin(struct bnxt_re_cq *cq, uint32_t entries)
@@ -206,7 +221,7 @@ static int resize_locked(struct bnxt_re_cq *cq, uint32_t cqe)
 		free(kept);
 		return r;
 	}
-	return resize_end(cq, kept, most);
+	return resize_wait(cq, kept, most);
 }
 
 int bnxt_re_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)

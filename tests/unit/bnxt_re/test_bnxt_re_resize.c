@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Resizing a completion queue: the entries of the old ring, the acknowledgement, and failures. */
+#include <sched.h>
+
 #include "libibverbs/library.h"
 #include "tests/unit/bnxt_re/fake.h"
 #include "tests/unit/fake_kernel.h"
@@ -166,12 +168,54 @@ static void test_late(void **state)
 	destroy(f);
 }
 
+static bool has_begun(struct fake *f)
+{
+	bool begun;
+
+	spinlock_lock(&f->cq.lock);
+	begun = f->cq.after.buf.base;
+	spinlock_unlock(&f->cq.lock);
+	return begun;
+}
+
+/* Another thread: poll during the resize, and let the device end the ring only afterwards. */
+static void *poller(void *arg)
+{
+	struct fake *f = arg;
+	struct ibv_wc wc;
+
+	while (!has_begun(f))
+		sched_yield();
+	if (fake_poll(f, &wc, 1) == 1) {
+		spinlock_lock(&f->cq.lock);
+		device_writes(f, 1, 0, CUT_OFF | 1);
+		spinlock_unlock(&f->cq.lock);
+	}
+	return NULL;
+}
+
+/* Polls do not wait for the end of a resize. */
+static void test_polled_meanwhile(void **state)
+{
+	struct fake *f = create();
+	pthread_t thread;
+
+	assert_int_equal(fake_post(f, 5, 1), 0);
+	device_writes(f, 0, 1, 1);
+	assert_int_equal(pthread_create(&thread, NULL, poller, f), 0);
+	assert_int_equal(resize(f, 100), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_null(f->cq.kept);
+	assert_int_equal(f->cq.end - f->cq.ring, 256);
+	destroy(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_unread), cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_clean),  cmocka_unit_test(test_refused),
-		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_late),   cmocka_unit_test(test_polled_meanwhile),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
