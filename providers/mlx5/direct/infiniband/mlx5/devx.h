@@ -175,45 +175,51 @@ static inline void mlx5dv_get_export_sizes(struct mlx5dv_export_sizes *sizes)
  * stands for one bit, the first for the highest bit of the first big-endian dword. A field of up to
  * 32 bits does not cross a dword.
  */
-#define __devx_nullp(typ)	    ((struct mlx5_ifc_##typ##_bits *)NULL)
-#define __devx_st_sz_bits(typ)	    sizeof(struct mlx5_ifc_##typ##_bits)
-#define __devx_bit_sz(typ, fld)	    sizeof(__devx_nullp(typ)->fld)
-#define __devx_bit_off(typ, fld)    offsetof(struct mlx5_ifc_##typ##_bits, fld)
+#define __devx_nullp(typ)	 ((struct mlx5_ifc_##typ##_bits *)NULL)
+#define __devx_st_sz_bits(typ)	 sizeof(struct mlx5_ifc_##typ##_bits)
+#define __devx_bit_sz(typ, fld)	 sizeof(__devx_nullp(typ)->fld)
+#define __devx_bit_off(typ, fld) offsetof(struct mlx5_ifc_##typ##_bits, fld)
 
-#define DEVX_FLD_SZ_BYTES(typ, fld) (__devx_bit_sz(typ, fld) / 8)
-#define DEVX_ST_SZ_BYTES(typ)	    (__devx_st_sz_bits(typ) / 8)
-#define DEVX_ST_SZ_DW(typ)	    (__devx_st_sz_bits(typ) / 32)
-#define DEVX_ST_SZ_QW(typ)	    (__devx_st_sz_bits(typ) / 64)
-#define DEVX_UN_SZ_BYTES(typ)	    (sizeof(union mlx5_ifc_##typ##_bits) / 8)
-#define DEVX_UN_SZ_DW(typ)	    (sizeof(union mlx5_ifc_##typ##_bits) / 32)
-#define DEVX_BYTE_OFF(typ, fld)	    (__devx_bit_off(typ, fld) / 8)
-#define DEVX_ADDR_OF(typ, p, fld)   ((unsigned char *)(p) + DEVX_BYTE_OFF(typ, fld))
+/* The place of a field in its dword or quadword, and masks of its bits. */
+#define __devx_dw_off(bit_off)		   ((bit_off) / 32)
+#define __devx_64_off(bit_off)		   ((bit_off) / 64)
+#define __devx_dw_bit_off(bit_sz, bit_off) (32 - (bit_sz) - (bit_off) % 32)
+#define __devx_mask(bit_sz)		   ((uint32_t)((1ull << (bit_sz)) - 1))
+#define __devx_dw_mask(bit_sz, bit_off)	   (__devx_mask(bit_sz) << __devx_dw_bit_off(bit_sz, bit_off))
+
+#define DEVX_FLD_SZ_BYTES(typ, fld)	   (__devx_bit_sz(typ, fld) / 8)
+#define DEVX_ST_SZ_BYTES(typ)		   (__devx_st_sz_bits(typ) / 8)
+#define DEVX_ST_SZ_DW(typ)		   (__devx_st_sz_bits(typ) / 32)
+#define DEVX_ST_SZ_QW(typ)		   (__devx_st_sz_bits(typ) / 64)
+#define DEVX_UN_SZ_BYTES(typ)		   (sizeof(union mlx5_ifc_##typ##_bits) / 8)
+#define DEVX_UN_SZ_DW(typ)		   (sizeof(union mlx5_ifc_##typ##_bits) / 32)
+#define DEVX_BYTE_OFF(typ, fld)		   (__devx_bit_off(typ, fld) / 8)
+#define DEVX_ADDR_OF(typ, p, fld)	   ((unsigned char *)(p) + DEVX_BYTE_OFF(typ, fld))
 
 static inline void _devx_set(void *p, uint32_t value, size_t bit_off, size_t bit_sz)
 {
-	__be32 *dword = (__be32 *)p + bit_off / 32;
-	unsigned int shift = 32 - bit_sz - bit_off % 32;
-	uint32_t mask = (uint32_t)((1ull << bit_sz) - 1) << shift;
+	__be32 *dword = (__be32 *)p + __devx_dw_off(bit_off);
+	uint32_t mask = __devx_dw_mask(bit_sz, bit_off);
 
-	*dword = __cpu_to_be32((__be32_to_cpu(*dword) & ~mask) | (value << shift & mask));
+	value <<= __devx_dw_bit_off(bit_sz, bit_off);
+	*dword = __cpu_to_be32((__be32_to_cpu(*dword) & ~mask) | (value & mask));
 }
 
 static inline uint32_t _devx_get(const void *p, size_t bit_off, size_t bit_sz)
 {
-	const __be32 *dword = (const __be32 *)p + bit_off / 32;
+	const __be32 *dword = (const __be32 *)p + __devx_dw_off(bit_off);
 
-	return __be32_to_cpu(*dword) >> (32 - bit_sz - bit_off % 32) &
-	       (uint32_t)((1ull << bit_sz) - 1);
+	return __be32_to_cpu(*dword) >> __devx_dw_bit_off(bit_sz, bit_off) & __devx_mask(bit_sz);
 }
 
 static inline void _devx_set64(void *p, uint64_t value, size_t bit_off)
 {
-	((__be64 *)p)[bit_off / 64] = __cpu_to_be64(value);
+	((__be64 *)p)[__devx_64_off(bit_off)] = __cpu_to_be64(value);
 }
 
 static inline uint64_t _devx_get64(const void *p, size_t bit_off)
 {
-	return __be64_to_cpu(((const __be64 *)p)[bit_off / 64]);
+	return __be64_to_cpu(((const __be64 *)p)[__devx_64_off(bit_off)]);
 }
 
 #define DEVX_SET(typ, p, fld, v)   _devx_set(p, v, __devx_bit_off(typ, fld), __devx_bit_sz(typ, fld))
