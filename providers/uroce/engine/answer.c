@@ -178,6 +178,7 @@ static void resource_refused(struct uroce_qp *qp, struct uroce_resource *res)
 	ack_send(qp);
 	uroce_event_qp(qp, IBV_EVENT_QP_ACCESS_ERR);
 	uroce_qp_first_error(qp, &error);
+	uroce_comp_own_nak(qp);
 	uroce_qp_error(qp);
 }
 

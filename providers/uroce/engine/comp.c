@@ -3,6 +3,8 @@
  * The completer: acknowledgements, NAKs and responses retire send WQEs. All requests up to an
  * acknowledged PSN are done, except those that still wait for response data.
  */
+#include <string.h>
+
 #include "providers/uroce/engine/resp.h"
 
 /* Field order of the 5-bit RNR timer: IBTA vol. 1, chapter 9, in units of 10 us. */
@@ -296,6 +298,30 @@ static void nak(struct uroce_qp *qp, const struct uroce_hdr *hdr, uint64_t now)
 	}
 }
 
+static bool takes_responses(const struct uroce_qp *qp)
+{
+	return (qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_SEND) &&
+	       (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);
+}
+
+/* Return whether the packets of the QP arrive at the QP itself. */
+static bool is_own_peer(const struct uroce_qp *qp)
+{
+	const struct uroce_av *av = &qp->av;
+
+	return qp->dest_qpn == qp->vqp.qp.qp_num && av->path &&
+	       (av->path->lossless ||
+		!memcmp(&av->route.sgid, &av->route.dgid, sizeof(av->route.sgid)));
+}
+
+void uroce_comp_own_nak(struct uroce_qp *qp)
+{
+	const struct uroce_hdr hdr = { .psn = qp->resp.psn, .syndrome = qp->resp.ack_syndrome };
+
+	if (is_own_peer(qp) && takes_responses(qp) && psn_expected(qp, hdr.psn))
+		nak(qp, &hdr, uroce_now());
+}
+
 /* --- responses --- */
 
 /* Return the oldest WQE if it waits for a response. */
@@ -404,12 +430,6 @@ static void response(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64
 		atomic_response(qp, wqe, pkt, now);
 	else
 		read_response(qp, wqe, pkt, now);
-}
-
-static bool takes_responses(const struct uroce_qp *qp)
-{
-	return (qp->type == IBV_QPT_RC || qp->type == IBV_QPT_XRC_SEND) &&
-	       (qp->state == IBV_QPS_RTS || qp->state == IBV_QPS_SQD);
 }
 
 void uroce_comp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now)

@@ -279,6 +279,7 @@ static void resp_fail(struct uroce_qp *qp, const struct uroce_packet *pkt,
 	}
 	uroce_qp_first_error(qp, &error);
 	uroce_resp_turn(qp); /* the NAK leaves before the QP stops */
+	uroce_comp_own_nak(qp);
 	uroce_qp_error(qp);
 }
 

@@ -92,6 +92,12 @@ void uroce_congestion_notified(struct uroce_qp *qp);
  * response. */
 void uroce_congestion_seen(struct uroce_qp *qp, const struct uroce_packet *pkt, uint64_t now);
 
+/*
+ * Complete the refused request of a QP that is connected to itself and refused it with the NAK
+ * resp.ack_syndrome. Afterwards the QP is in the error state and ignores packets, so the NAK would
+ * not arrive.
+ */
+void uroce_comp_own_nak(struct uroce_qp *qp);
 /* Handle a request packet: check, execute, answer. */
 void uroce_resp_packet(struct uroce_qp *qp, const struct uroce_packet *pkt);
 /* Send owed read responses, up to some packets of a long one, and owed acknowledgements. Return: 0:
