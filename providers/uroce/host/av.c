@@ -268,6 +268,22 @@ static int av_udp(struct uroce_dev *dev, struct uroce_av *av, uint32_t qpn)
 	return uroce_address_route(&from, &av->addr);
 }
 
+/*
+ * The sockets and slots of the process are in one network namespace. Another thread of the process
+ * may have left it, and would reach other hosts and processes with new sockets.
+ */
+static int namespace_check(const struct uroce_dev *dev)
+{
+	ino_t net = dev->host->net ? uroce_net_namespace() : 0;
+
+	if (!net || net == dev->host->net)
+		return 0;
+	log_err("%s: this thread is in another network namespace than the thread that opened the first device: "
+		"open devices after unshare() or setns()",
+		dev->name);
+	return -ENETUNREACH;
+}
+
 int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint32_t dest_qpn,
 		     struct uroce_av *ret_av)
 {
@@ -297,6 +313,9 @@ int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint
 	av.local = !multicast && uroce_address_is_own(&av.addr) > 0;
 	r = av.local && dest_qpn ? av_shared_memory(dev, dest_qpn, &av) : -ENOENT;
 	if (uroce_shm_agreed(r)) {
+		r = namespace_check(dev);
+		if (r < 0)
+			return r;
 		r = av_udp(dev, &av, dest_qpn);
 		if (r < 0)
 			explain_route(dev, &av, r);

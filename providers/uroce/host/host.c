@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/stat.h>
 
 #include "providers/uroce/fault/fault.h"
 #include "providers/uroce/host/forward.h"
@@ -50,6 +51,13 @@ int uroce_host_inherited(const struct uroce_host *host)
 			"see rdma-symptoms(7)",
 			host->pid, pid);
 	return -EIO;
+}
+
+ino_t uroce_net_namespace(void)
+{
+	struct stat net;
+
+	return stat("/proc/thread-self/ns/net", &net) ? 0 : net.st_ino;
 }
 
 /* --- create and free --- */
@@ -146,6 +154,7 @@ static int host_new(struct uroce_host **ret_host)
 	pthread_mutex_init(&host->xrc_lock, NULL);
 	pthread_mutex_init(&host->guardian_lock, NULL);
 	host->pid = getpid();
+	host->net = uroce_net_namespace();
 	host->qps = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->qps));
 	host->resting = calloc(1 << UROCE_QP_INDEX_BITS, sizeof(*host->resting));
 	r = here_new(host);

@@ -103,6 +103,7 @@ struct uroce_host {
 
 	pid_t pid;
 	atomic_uint *here; /* 0 in a forked child; see uroce_host_here() */
+	ino_t net;	   /* network namespace of the thread that started the host; 0: unknown */
 	/* [index of the QPN]; read with a strand locked */
 	_Atomic(struct uroce_qp *) *qps;
 	atomic_uint qp_count; /* written under lock */
@@ -266,6 +267,8 @@ void uroce_host_init(struct uroce_host *host, uint64_t now);
  */
 int uroce_host_get(struct uroce_host **ret_host);
 void uroce_host_put(struct uroce_host *host);
+/* Return the network namespace of the calling thread. 0: unknown */
+ino_t uroce_net_namespace(void);
 /* The locks around a fork, for the provider's table. */
 extern struct verbs_fork uroce_fork;
 /*

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A thread that leaves the network namespace of its open device: existing connections work, and a
+ * connection that cannot work is refused. */
+#include <sched.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "tests/lib/rt.h"
+
+enum {
+	LENGTH = 64,
+};
+
+static struct rt_side side_connected(int socket)
+{
+	struct rt_side side = rt_side_open(rt_open(), NULL, NULL);
+	struct rt_address self = rt_side_address(&side), peer = rt_exchange(socket, &self);
+
+	rt_side_connect(&side, &peer);
+	rt_recv(&side, 2, LENGTH, LENGTH);
+	rt_exchange(socket, &self);
+	return side;
+}
+
+static void message(struct rt_side *side)
+{
+	struct ibv_sge sge = rt_sge(side, 0, LENGTH);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+
+	rt_fill(side->buf.p, LENGTH, 1);
+	POST(side, &wr);
+	for (int i = 0; i < 2; i++)
+		CHECK_INT(rt_wait(side).status, IBV_WC_SUCCESS);
+	VERIFY(side->buf.p + LENGTH, LENGTH, 1);
+}
+
+/* Start a process that runs @body with its end of a socket; return the other end. */
+static int peer_start(void (*body)(int socket))
+{
+	int ends[2];
+	pid_t pid;
+
+	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
+	pid = fork();
+	CHECK(pid >= 0);
+	if (!pid) {
+		body(ends[1]);
+		_exit(0);
+	}
+	return ends[0];
+}
+
+static void peer_ended(void)
+{
+	int status;
+
+	CHECK(wait(&status) > 0);
+	CHECK_INT(status, 0);
+}
+
+static void leave_namespace(void)
+{
+	if (unshare(CLONE_NEWNET))
+		rt_skip("the kernel allows this user no network namespace");
+}
+
+static void answer(int socket)
+{
+	struct rt_side side = side_connected(socket);
+	struct rt_address self = rt_side_address(&side);
+
+	message(&side);
+	rt_exchange(socket, &self);
+}
+
+static void connected(void)
+{
+	int socket = peer_start(answer);
+	struct rt_side side = side_connected(socket);
+	struct rt_address self = rt_side_address(&side);
+
+	leave_namespace();
+	message(&side);
+	rt_exchange(socket, &self);
+	peer_ended();
+}
+
+static void idle(int socket)
+{
+	struct rt_side side = rt_side_open(rt_open(), NULL, NULL);
+	struct rt_address self = rt_side_address(&side);
+
+	rt_exchange(socket, &self);
+	rt_exchange(socket, &self);
+}
+
+static void unconnected(void)
+{
+	int socket = peer_start(idle);
+	struct rt_side side = rt_side_open(rt_open(), NULL, NULL);
+	struct rt_address self = rt_side_address(&side), peer = rt_exchange(socket, &self);
+
+	leave_namespace();
+	rt_side_init(&side);
+	CHECK_INT(rt_side_try_rtr(&side, &peer), ENETUNREACH);
+	rt_exchange(socket, &self);
+	peer_ended();
+}
+
+static const struct rt_case cases[] = {
+	{ "connected", connected },
+	{ "unconnected", unconnected },
+};
+RT_MAIN(cases)
