@@ -2,12 +2,10 @@
 /* Numbers of queue pairs: the first number of a process is random, and the number of a queue
  * pair that was connected is not reused as long as its peer may know it, whichever process had it.
  */
-#include <signal.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "tests/lib/rt.h"
+#include "tests/lib/rt_child.h"
 
 enum {
 	PROCESSES = 8,
@@ -102,34 +100,8 @@ static void rests_end_early(void)
 
 /* --- numbers of a process that was killed --- */
 
-static pid_t process_start(void (*body)(int socket), int *ret_socket)
-{
-	int ends[2];
-	pid_t pid;
-
-	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
-	pid = fork();
-	CHECK(pid >= 0);
-	if (!pid) {
-		close(ends[0]);
-		body(ends[1]);
-		_exit(0);
-	}
-	close(ends[1]);
-	*ret_socket = ends[0];
-	return pid;
-}
-
-static void process_kill(pid_t pid)
-{
-	int status;
-
-	CHECK_OK(kill(pid, SIGKILL));
-	CHECK(waitpid(pid, &status, 0) == pid);
-}
-
 /* Report the numbers of many connected queue pairs, and keep these. */
-static void many(int socket)
+static void many(int socket, int unused)
 {
 	struct rt_dev *dev = rt_open();
 
@@ -138,7 +110,7 @@ static void many(int socket)
 		struct rt_address self = rt_side_address(&side);
 
 		rt_side_connect(&side, &self);
-		CHECK(write(socket, &self.qpn, sizeof(self.qpn)) == sizeof(self.qpn));
+		rt_tell(socket, self.qpn);
 	}
 	pause();
 }
@@ -148,19 +120,16 @@ static void rest_after_kill(void)
 	static bool used[NUMBERS];
 
 	for (int round = 0; round < 2; round++) {
-		int socket;
-		pid_t pid = process_start(many, &socket);
+		struct rt_child child = rt_child_start(many, 0);
 
 		for (int i = 0; i < MANY; i++) {
-			uint32_t qpn;
+			uint32_t qpn = rt_hear(child.socket);
 
-			CHECK(recv(socket, &qpn, sizeof(qpn), MSG_WAITALL) == sizeof(qpn));
 			if (used[qpn])
 				FAIL("number 0x%x came again in the next process", qpn);
 			used[qpn] = true;
 		}
-		process_kill(pid);
-		close(socket);
+		rt_child_kill(&child);
 	}
 }
 
@@ -174,7 +143,7 @@ static struct rt_address connect_to(struct rt_side *side, int socket)
 }
 
 /* Connect a queue pair with one of the parent, until the parent ends this process. */
-static void former(int socket)
+static void former(int socket, int unused)
 {
 	struct rt_side side = rt_side_open(rt_open(), NULL, NULL);
 
@@ -194,23 +163,18 @@ static struct rt_side side_with(struct rt_dev *dev, uint32_t qpn)
 }
 
 /* Receive one message with the number of the former process if it is to be had. */
-static void successor(int socket)
+static void successor(int socket, int unused)
 {
-	struct rt_dev *dev = rt_open();
-	struct rt_address self;
-	struct rt_side side;
-	uint32_t qpn;
+	uint32_t qpn = rt_hear(socket);
+	struct rt_side side = side_with(rt_open(), qpn);
 
-	CHECK(recv(socket, &qpn, sizeof(qpn), MSG_WAITALL) == sizeof(qpn));
-	side = side_with(dev, qpn);
-	self = rt_side_address(&side);
 	side.psn = PSN;
 	connect_to(&side, socket);
 	rt_recv(&side, 2, 0, SIZE);
-	rt_exchange(socket, &self);
+	rt_tell(socket, qpn);
 	EXPECT(&side, 2, IBV_WC_RECV);
 	VERIFY(side.buf.p, SIZE, 2);
-	rt_exchange(socket, &self);
+	rt_tell(socket, qpn);
 }
 
 static void send_to(struct rt_side *side, int seed)
@@ -225,29 +189,23 @@ static void send_to(struct rt_side *side, int seed)
 /* The former peer of a killed process sends once more. The next process does not receive it. */
 static void former_peer_reaches_nobody(void)
 {
-	int sockets[2];
-	pid_t first = process_start(former, &sockets[0]), second;
+	struct rt_child first = rt_child_start(former, 0), second = rt_child_start(successor, 0);
 	struct rt_dev *dev = rt_open();
 	struct rt_side old = rt_side_open(dev, NULL, NULL), new = rt_side_open(dev, NULL, NULL);
-	struct rt_address self = rt_side_address(&new);
 	uint32_t qpn;
-	int status;
 
 	old.psn = new.psn = PSN;
-	qpn = connect_to(&old, sockets[0]).qpn;
-
-	process_kill(first);
-	second = process_start(successor, &sockets[1]);
-	CHECK(write(sockets[1], &qpn, sizeof(qpn)) == sizeof(qpn));
-	connect_to(&new, sockets[1]);
-	rt_exchange(sockets[1], &self);
+	qpn = connect_to(&old, first.socket).qpn;
+	rt_child_kill(&first);
+	rt_tell(second.socket, qpn);
+	connect_to(&new, second.socket);
+	rt_hear(second.socket);
 	send_to(&old, 1);
 	CHECK(rt_wait(&old).status != IBV_WC_SUCCESS);
 	send_to(&new, 2);
 	EXPECT(&new, 1, IBV_WC_SEND);
-	rt_exchange(sockets[1], &self);
-	CHECK(waitpid(second, &status, 0) == second);
-	CHECK_INT(status, 0);
+	rt_hear(second.socket);
+	rt_child_finish(&second);
 }
 
 static const struct rt_case cases[] = {

@@ -2,10 +2,8 @@
 /* A thread that leaves the network namespace of its open device: existing connections work, and a
  * connection that cannot work is refused. */
 #include <sched.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 
-#include "tests/lib/rt.h"
+#include "tests/lib/rt_child.h"
 
 enum {
 	LENGTH = 64,
@@ -34,37 +32,13 @@ static void message(struct rt_side *side)
 	VERIFY(side->buf.p + LENGTH, LENGTH, 1);
 }
 
-/* Start a process that runs @body with its end of a socket; return the other end. */
-static int peer_start(void (*body)(int socket))
-{
-	int ends[2];
-	pid_t pid;
-
-	CHECK_OK(socketpair(AF_UNIX, SOCK_STREAM, 0, ends));
-	pid = fork();
-	CHECK(pid >= 0);
-	if (!pid) {
-		body(ends[1]);
-		_exit(0);
-	}
-	return ends[0];
-}
-
-static void peer_ended(void)
-{
-	int status;
-
-	CHECK(wait(&status) > 0);
-	CHECK_INT(status, 0);
-}
-
 static void leave_namespace(void)
 {
 	if (unshare(CLONE_NEWNET))
 		rt_skip("the kernel allows this user no network namespace");
 }
 
-static void answer(int socket)
+static void answer(int socket, int unused)
 {
 	struct rt_side side = side_connected(socket);
 	struct rt_address self = rt_side_address(&side);
@@ -75,17 +49,17 @@ static void answer(int socket)
 
 static void connected(void)
 {
-	int socket = peer_start(answer);
-	struct rt_side side = side_connected(socket);
+	struct rt_child peer = rt_child_start(answer, 0);
+	struct rt_side side = side_connected(peer.socket);
 	struct rt_address self = rt_side_address(&side);
 
 	leave_namespace();
 	message(&side);
-	rt_exchange(socket, &self);
-	peer_ended();
+	rt_exchange(peer.socket, &self);
+	rt_child_finish(&peer);
 }
 
-static void idle(int socket)
+static void idle(int socket, int unused)
 {
 	struct rt_side side = rt_side_open(rt_open(), NULL, NULL);
 	struct rt_address self = rt_side_address(&side);
@@ -96,15 +70,15 @@ static void idle(int socket)
 
 static void unconnected(void)
 {
-	int socket = peer_start(idle);
+	struct rt_child child = rt_child_start(idle, 0);
 	struct rt_side side = rt_side_open(rt_open(), NULL, NULL);
-	struct rt_address self = rt_side_address(&side), peer = rt_exchange(socket, &self);
+	struct rt_address self = rt_side_address(&side), peer = rt_exchange(child.socket, &self);
 
 	leave_namespace();
 	rt_side_init(&side);
 	CHECK_INT(rt_side_try_rtr(&side, &peer), ENETUNREACH);
-	rt_exchange(socket, &self);
-	peer_ended();
+	rt_exchange(child.socket, &self);
+	rt_child_finish(&child);
 }
 
 static const struct rt_case cases[] = {
