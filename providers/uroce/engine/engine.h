@@ -14,7 +14,7 @@
  *   xrc.c              the SRQ that an XRC packet names; handles that share a queue pair
  *   keys.c window.c    memory regions and windows by key
  *   cq_ring.c rwqe.c   pushing completions, taking receives
- *   qp_error.c explain.c
+ *   qp_error.c explain.c refusal.c
  *                      the work of a failed QP, and the explanation of its error
  *
  * This header includes the public headers of the room: the limits of the device (limits.h), the

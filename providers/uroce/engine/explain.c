@@ -2,6 +2,7 @@
 /* The first error of a QP in words: the failed operation, the answer of the peer, and advice. */
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "providers/uroce/engine/engine.h"
 
@@ -41,6 +42,22 @@ static const char *nak_text(uint8_t syndrome)
 	return code < ARRAY_SIZE(codes) ? codes[code] : "unknown NAK";
 }
 
+static bool is_answered(unsigned int opcode)
+{
+	return opcode == IBV_WR_RDMA_READ || opcode == IBV_WR_ATOMIC_CMP_AND_SWP ||
+	       opcode == IBV_WR_ATOMIC_FETCH_AND_ADD;
+}
+
+/* Return what may be wrong at the peer, which refused a request of this side. */
+static const char *invalid_advice(unsigned int opcode)
+{
+	if (is_answered(opcode))
+		return "the peer's qp_access_flags refuse the operation, or its max_dest_rd_atomic "
+		       "is too small";
+	return "the peer's receive was too short, its qp_access_flags refuse the operation, or its "
+	       "path_mtu differs";
+}
+
 /* Return advice for the administrator or programmer. */
 static const char *advice(const struct uroce_first_error *e)
 {
@@ -63,8 +80,7 @@ static const char *advice(const struct uroce_first_error *e)
 			       ? "the peer asked for an operation this QP's qp_access_flags do not permit, or "
 				 "named a queue that is not in its XRC domain and process, or has another "
 				 "path_mtu, or sent an impossible packet"
-			       : "the peer's receive was too short, its qp_access_flags refuse the operation, or "
-				 "its path_mtu differs";
+			       : invalid_advice(e->opcode);
 	case IBV_WC_LOC_LEN_ERR:
 		return e->is_recv
 			       ? "the message is longer than the receive's buffers (UD: 40 bytes of GRH come "
@@ -79,12 +95,39 @@ static const char *advice(const struct uroce_first_error *e)
 	case IBV_WC_REM_OP_ERR:
 		return "the peer could not store or execute the request: its own first error names the cause";
 	case IBV_WC_LOC_QP_OP_ERR:
-		return "the operation needs max_rd_atomic > 0, or a key to invalidate is not valid";
+		return is_answered(e->opcode)
+			       ? "an RDMA read or an atomic needs a max_rd_atomic above 0"
+			       : "the operation needs max_rd_atomic > 0, or a key to invalidate is not valid";
 	case IBV_WC_MW_BIND_ERR:
 		return "the region lacks MW_BIND, the range is outside it, or the window belongs elsewhere";
 	default:
 		return "see ibv_wc_status(7)";
 	}
+}
+
+/* Return whether the program connected the queue pair to itself, which is seldom intended. */
+static bool is_own_peer(const struct uroce_qp *qp)
+{
+	const struct uroce_route *route = &qp->av.route;
+
+	return qp->type != IBV_QPT_UD && qp->dest_qpn == qp->vqp.qp.qp_num &&
+	       !memcmp(&route->dgid, &route->sgid, sizeof(route->dgid));
+}
+
+/* Return the cause if it is known, otherwise advice. */
+static const char *reason(const struct uroce_qp *qp, char *text, size_t size)
+{
+	const struct uroce_first_error *e = &qp->first_error;
+
+	if (uroce_refusal_text(qp, e, text, size))
+		return text;
+	if (!is_own_peer(qp))
+		return advice(e);
+	snprintf(
+		text, size,
+		"dest_qp_num is the number of this queue pair: is it that of the peer's? Otherwise %s",
+		advice(e));
+	return text;
 }
 
 /* Return whether rdma-symptoms(7) has a section about the status. */
@@ -126,7 +169,7 @@ static void peer(const struct uroce_qp *qp, char *text, size_t size)
 void uroce_qp_explain(const struct uroce_qp *qp)
 {
 	const struct uroce_first_error *e = &qp->first_error;
-	char what[80], whom[INET6_ADDRSTRLEN + 32];
+	char what[80], whom[INET6_ADDRSTRLEN + 32], why[256];
 
 	if (!log_enabled(LOG_LEVEL_ERR))
 		return;
@@ -136,5 +179,6 @@ void uroce_qp_explain(const struct uroce_qp *qp)
 		  "qp 0x%x: first error: %s of %s%s, PSN %u, %u retries used%s%s: %s%s",
 		  qp->vqp.qp.qp_num, ibv_wc_status_str(e->status), what, whom, e->psn, e->retries,
 		  e->syndrome ? ", the peer said " : "", e->syndrome ? nak_text(e->syndrome) : "",
-		  advice(e), has_section(e->status) ? "; see rdma-symptoms(7)" : "");
+		  reason(qp, why, sizeof(why)),
+		  has_section(e->status) ? "; see rdma-symptoms(7)" : "");
 }

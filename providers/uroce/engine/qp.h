@@ -136,6 +136,8 @@ struct uroce_first_error {
 	uint32_t psn;
 	uint32_t retries;
 	uint64_t time; /* ns */
+	/* request that this side refused; NULL: none, or the error was already explained */
+	const struct uroce_packet *refused;
 };
 
 struct uroce_qp_counters {

@@ -13,6 +13,7 @@ void uroce_qp_first_error(struct uroce_qp *qp, const struct uroce_first_error *e
 	qp->first_error = *error;
 	qp->first_error.time = uroce_now();
 	uroce_qp_explain(qp);
+	qp->first_error.refused = NULL;
 }
 
 static void flush_recv(struct uroce_qp *qp)

@@ -267,6 +267,7 @@ static void resp_fail(struct uroce_qp *qp, const struct uroce_packet *pkt,
 		.is_recv = true,
 		.of_peer = !qp->resp.have_rwqe,
 		.psn = pkt->hdr.psn,
+		.refused = pkt,
 	};
 
 	if (qp->resp.have_rwqe) {

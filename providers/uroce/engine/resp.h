@@ -57,6 +57,8 @@ void resp_duplicate(struct uroce_qp *qp, const struct uroce_packet *pkt);
 bool resp_check_addressed(const struct uroce_qp *qp, const struct uroce_packet *pkt);
 /* Check a packet of a connected QP, in the order of the specification. */
 enum verdict resp_check_request(struct uroce_qp *qp, const struct uroce_packet *pkt);
+/* Return the IBV_ACCESS_* that the region of a request must have. */
+uint32_t resp_access_needed(const struct uroce_hdr *hdr);
 /*
  * Find the @length bytes of a request for @need like uroce_key_get(). A flush of the whole region
  * names no range: ignore its address and length.

@@ -183,7 +183,7 @@ static enum verdict check_length(struct uroce_qp *qp, const struct uroce_packet 
 	return RESP_OK;
 }
 
-static uint32_t access_needed(const struct uroce_hdr *hdr)
+uint32_t resp_access_needed(const struct uroce_hdr *hdr)
 {
 	pkt_flags_t flags = hdr_flags(hdr);
 
@@ -233,7 +233,7 @@ static enum verdict check_key(struct uroce_qp *qp, const struct uroce_packet *pk
 		length = sizeof(uint64_t);
 	if (length > UROCE_MAX_MSG_SIZE && !flushes_region(hdr))
 		return uroce_qp_reliable(qp) ? RESP_INVALID : RESP_DROP;
-	if (resp_key_get(qp, hdr, access_needed(hdr), length, &key, &ptr) < 0)
+	if (resp_key_get(qp, hdr, resp_access_needed(hdr), length, &key, &ptr) < 0)
 		return uroce_qp_reliable(qp) ? RESP_ACCESS : RESP_DROP;
 	uroce_key_put(key);
 	return RESP_OK;

@@ -158,6 +158,9 @@ bool uroce_qp_peer_at_work(const struct uroce_qp *qp);
 void uroce_qp_first_error(struct uroce_qp *qp, const struct uroce_first_error *error);
 /* explain.c: log the first error in words. */
 void uroce_qp_explain(const struct uroce_qp *qp);
+/* refusal.c: write why this side refused the request. Return: false if the cause is not known. */
+bool uroce_refusal_text(const struct uroce_qp *qp, const struct uroce_first_error *e, char *text,
+			size_t size);
 /* Return the name of an enum ibv_wr_opcode, for messages. */
 const char *uroce_opcode_name(unsigned int opcode);
 /* Raise SQ_DRAINED, because the SQ is empty while draining. */
