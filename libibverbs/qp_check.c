@@ -97,7 +97,8 @@ _cold_ static int refuse_wide(struct verbs_qp *qp, const struct ibv_qp_attr *att
 	struct text why = {};
 
 	if (mask & IBV_QP_PATH_MTU && attr->path_mtu > UINT8_MAX)
-		text_add(&why, "; path_mtu %d is no enum ibv_mtu", attr->path_mtu);
+		text_add(&why, "; path_mtu %d is no enum ibv_mtu: 1024 bytes are IBV_MTU_1024",
+			 attr->path_mtu);
 	if (mask & IBV_QP_STATE && attr->qp_state > UINT8_MAX)
 		text_add(&why, "; qp_state %d is no state", attr->qp_state);
 	if (mask & IBV_QP_CUR_STATE && attr->cur_qp_state > UINT8_MAX)

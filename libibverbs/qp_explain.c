@@ -258,7 +258,8 @@ static void explain_mtu(struct text *why, const struct ibv_qp_attr *attr, uint8_
 			const struct verbs_port_facts *port)
 {
 	if (attr->path_mtu < IBV_MTU_256 || attr->path_mtu > IBV_MTU_4096)
-		text_add(why, "; path_mtu %d is no enum ibv_mtu", attr->path_mtu);
+		text_add(why, "; path_mtu %d is no enum ibv_mtu: 1024 bytes are IBV_MTU_1024",
+			 attr->path_mtu);
 	else if (port->active_mtu && attr->path_mtu > port->active_mtu)
 		text_add(why, "; path_mtu %u is above port %u's active_mtu %u",
 			 128u << attr->path_mtu, port_num, 128u << port->active_mtu);

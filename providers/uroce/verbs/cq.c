@@ -421,7 +421,8 @@ int uroce_destroy_cq(struct verbs_cq *vcq)
 	if (r < 0)
 		return r;
 	if (atomic_load(&cq->qps)) {
-		verbs_err(vcq->cq.context, "cq %u: %u queue pairs and XRC SRQs still use it",
+		verbs_err(vcq->cq.context,
+			  "cq %u: %u queue pairs and XRC SRQs still use it: destroy them first",
 			  vcq->cq.handle, atomic_load(&cq->qps));
 		return -EBUSY;
 	}

@@ -76,8 +76,7 @@ static int check_mapped(struct ibv_context *ctx, const void *addr, uint64_t leng
 
 	if (!msync((void *)first, (uintptr_t)addr - first + length, MS_ASYNC))
 		return 0;
-	verbs_err(ctx, "ibv_reg_mr: %p, length %" PRIu64 ": not all of it is mapped: %s", addr,
-		  length, strerror(errno));
+	verbs_err(ctx, "ibv_reg_mr: %p, length %" PRIu64 ": not all of it is mapped", addr, length);
 	return -EFAULT;
 }
 
