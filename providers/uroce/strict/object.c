@@ -60,7 +60,7 @@ static int strict_create_cq(struct verbs_cq *cq, const struct verbs_create_cq *i
 	scq->cq = (struct uroce_cq *)cq;
 	scq->event_handled = true;
 	r = strict_below(cq->cq.context)->create_cq(cq, in);
-	if (!r && cq->cq.channel)
+	if (!r)
 		strict_watch_start();
 	if (!r && in->extended)
 		strict_walk_wrap(scq, &cq->cq_ex);
@@ -101,8 +101,6 @@ static int strict_create_qp(struct verbs_qp *qp, const struct verbs_create_qp *i
 	if (!sqp)
 		return -ENOMEM;
 	r = strict_below(qp->qp.context)->create_qp(qp, in);
-	if (!r && sqp->qp->type == IBV_QPT_UD)
-		strict_watch_start();
 	if (!r && (qp->comp_mask & VERBS_QP_EX))
 		strict_builders_wrap(sqp);
 	return made(&sqp->record, &qp->qp, r);
@@ -396,25 +394,6 @@ static void state_follow(struct strict_qp *sqp, enum ibv_qp_state state)
 	strict_requests_free(&done);
 }
 
-/* Check attributes that are valid, but with which some messages do not arrive. */
-static void attributes_check(const struct strict_qp *sqp, const struct verbs_modify_qp *in)
-{
-	const struct ibv_qp_attr *attr = in->attr;
-	struct ibv_port_attr port;
-
-	if ((in->mask & IBV_QP_PATH_MTU) && !ibv_query_port(sqp->qp->vqp.qp.context, 1, &port) &&
-	    attr->path_mtu > port.active_mtu)
-		strict_fault(STRICT_RULE_MTU, sqp->record.ctx,
-			     "qp 0x%x: ibv_modify_qp: path_mtu %d is %u bytes, and the active_mtu "
-			     "of the port is %u bytes",
-			     sqp->record.number, attr->path_mtu, 128u << attr->path_mtu,
-			     128u << port.active_mtu);
-	if ((in->mask & IBV_QP_TIMEOUT) && !(attr->timeout & 31))
-		strict_fault(STRICT_RULE_TIMEOUT, sqp->record.ctx,
-			     "qp 0x%x: ibv_modify_qp: timeout is %u", sqp->record.number,
-			     attr->timeout);
-}
-
 static int strict_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 {
 	struct strict_qp *sqp = strict_record_find(STRICT_QP, &vqp->qp);
@@ -423,7 +402,7 @@ static int strict_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *
 	if (!uroce_host_here(ctx_host(vqp->qp.context)))
 		strict_inherited(vqp->qp.context, "ibv_modify_qp", "qp", vqp->qp.qp_num);
 	if (!r && sqp)
-		attributes_check(sqp, in);
+		strict_attributes_check(sqp, in);
 	if (!r && sqp && (in->mask & IBV_QP_STATE)) {
 		state_follow(sqp, in->attr->qp_state);
 		if (in->attr->qp_state == IBV_QPS_RESET)

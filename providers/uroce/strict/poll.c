@@ -187,6 +187,10 @@ static int strict_req_notify_cq(struct ibv_cq *cq, int solicited_only)
 {
 	struct strict_cq *scq = cq_find(cq, "ibv_req_notify_cq");
 
+	if (scq && !cq->channel)
+		strict_fault(STRICT_RULE_CHANNEL, cq->context,
+			     "cq 0x%x: ibv_req_notify_cq: the queue has no completion channel",
+			     scq->record.number);
 	strict_lock();
 	if (scq)
 		scq->armed_head = atomic_load(&scq->cq->head);

@@ -39,9 +39,6 @@ static uint32_t queue_add(struct strict_queue *queue, struct strict_request *req
 {
 	uint32_t serial;
 
-	if (!request->signaled)
-		strict_watch_start();
-
 	strict_lock();
 	serial = queue->next;
 	strict_queue_add(queue, request);

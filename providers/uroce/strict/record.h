@@ -94,7 +94,11 @@ struct strict_qp {
 	struct strict_drops drops; /* that were reported; under qp->lock */
 	bool receives;		   /* UD: a receive was posted; under qp->lock */
 	bool send_full, recv_full; /* and logged; under send or recv */
-	bool building;		   /* between ibv_wr_start() and ibv_wr_complete(); under send */
+	/* for unready.c: values at the last look, number of looks in vain, and whether reported */
+	uint64_t unready_naks;
+	uint32_t unready_tail, unready_looks;
+	bool unready;
+	bool building; /* between ibv_wr_start() and ibv_wr_complete(); under send */
 	void (*wr_start)(struct ibv_qp_ex *ex);
 	int (*wr_complete)(struct ibv_qp_ex *ex);
 	void (*wr_abort)(struct ibv_qp_ex *ex);
@@ -125,6 +129,9 @@ struct strict_cq {
 	/* for silent.c: values at the last look, number of looks in vain, and whether reported */
 	uint32_t silent_polls, silent_posted, silent_completions, silent_looks;
 	bool silent;
+	/* for left.c: the same of a queue that is polled in vain, and of one with completions */
+	uint32_t left_polls, left_completions, vain_looks, left_looks;
+	bool left;
 	int (*start_poll)(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr);
 	int (*next_poll)(struct ibv_cq_ex *ex);
 };
@@ -202,6 +209,9 @@ void strict_entries_check(const struct strict_entries *entries);
 bool strict_entry_read(struct uroce_keys *keys, const struct ibv_sge *sge, size_t size,
 		       void *bytes);
 
+/* attributes.c: check the attributes of a change that succeeded. */
+void strict_attributes_check(const struct strict_qp *qp, const struct verbs_modify_qp *in);
+
 /* error.c: errors that the program ignores */
 /* Count a poll of the calling thread. */
 void strict_error_poll(void);
@@ -271,6 +281,10 @@ void strict_watch_start(void);
 void strict_watch_settle(void);
 /* silent.c: find programs that poll for a completion that cannot come. */
 void strict_silence_look(void);
+/* left.c: find completion queues that the program forgets, while it polls another one. */
+void strict_left_look(void);
+/* unready.c: find sends that wait for a receive of the peer. */
+void strict_unready_look(void);
 /*
  * waits.c: return whether a thread of the process waits for @fd and for nothing else, and thread
  * @poller cannot poll instead: it has ended, or waits for @fd or for other threads. 0: no thread

@@ -47,6 +47,9 @@ static const struct {
 	[STRICT_RULE_TIMEOUT] = { "timeout is 1 to 31: with 0 a lost packet is waited for without "
 				  "an end",
 				  "ibv_modify_qp(3)" },
+	[STRICT_RULE_BITS] = { "retry_cnt and rnr_retry are at most 7, min_rnr_timer is at most 31, "
+			       "and PSNs have 24 bits",
+			       "ibv_modify_qp(3)" },
 	[STRICT_RULE_OVERFLOW] = { "a completion queue has room for all completions that wait to "
 				   "be polled",
 				   "ibv_create_cq(3)" },
@@ -62,6 +65,10 @@ static const struct {
 	[STRICT_RULE_RECEIVE] = { "the memory of a receive belongs to the device until its "
 				  "completion was polled",
 				  "ibv_post_recv(3)" },
+	[STRICT_RULE_LEFT] = { "poll send_cq and recv_cq of each queue pair", "ibv_create_qp(3)" },
+	[STRICT_RULE_CHANNEL] = { "only a completion queue that was created with a completion "
+				  "channel has events",
+				  "ibv_create_comp_channel(3)" },
 	[STRICT_RULE_ARM] = { "before each wait, arm the completion queue with ibv_req_notify_cq() "
 			      "and then poll it until it is empty",
 			      "ibv_get_cq_event(3)" },

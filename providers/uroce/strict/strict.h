@@ -18,7 +18,8 @@
  * - room.c: entries of the send queue.
  * - immediate.c: the byte order of immediate data.
  * - inherited.c: use after a fork.
- * - watch.c, waits.c, silent.c: a thread that finds waits in vain.
+ * - attributes.c: attributes without the effect that the program expects.
+ * - watch.c, waits.c, silent.c, left.c, unready.c: a thread that finds waits in vain.
  *
  * Locks: strict_cq.poll, then strict_qp.send or a queue's recv, then the locks of the rooms below.
  * UROCE_LEAF_STRICT protects the records and the requests; no other lock is waited for under it.

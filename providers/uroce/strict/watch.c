@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A thread that finds programs that wait in vain. Once a second it looks at channels without an
- * armed completion queue, at dropped datagrams, and at completion queues that are polled in vain
- * (silent.c). A program that hangs makes no call that could find this.
+ * armed completion queue, at dropped datagrams, at completion queues that are polled in vain
+ * (silent.c) or not polled (left.c), and at sends without a receive (unready.c). A program that
+ * hangs makes no call that could find this.
  */
 #include <poll.h>
 #include <signal.h>
@@ -185,6 +186,8 @@ static void *watch(void *unused)
 		queues_look();
 		datagrams_look();
 		strict_silence_look();
+		strict_left_look();
+		strict_unready_look();
 		pthread_mutex_unlock(&turn);
 	}
 	return unused;

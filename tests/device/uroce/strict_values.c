@@ -251,8 +251,108 @@ static void silent(void)
 	CHECK_INT(lines(FAULT), 2);
 }
 
+/* Completions wait in three queues. One has a channel, one is polled later, and one is forgotten.
+ */
+static void left(void)
+{
+	struct rt_dev *dev = strict_open("1");
+	struct rt_pair events = rt_pair_open(dev, &(struct rt_options){ .channel = true });
+	struct rt_pair late = rt_pair_open(dev, NULL), forgotten = rt_pair_open(dev, NULL);
+	char line[60];
+
+	snprintf(line, sizeof(line), "cq 0x%x: 1 completion waits in it", forgotten.a.cq->handle);
+	write_to(&events, IBV_SEND_SIGNALED);
+	write_to(&late, IBV_SEND_SIGNALED);
+	write_to(&forgotten, IBV_SEND_SIGNALED);
+	EXPECT(&late.a, 1, IBV_WC_RDMA_WRITE);
+	while (!lines(FAULT)) {
+		poll_nothing(&late.b);
+		usleep(1000);
+	}
+	EXPECT_LINE(line);
+	EXPECT(&events.a, 1, IBV_WC_RDMA_WRITE);
+	EXPECT(&forgotten.a, 1, IBV_WC_RDMA_WRITE);
+	rt_pair_close(&events);
+	rt_pair_close(&late);
+	rt_pair_close(&forgotten);
+	rt_close(dev);
+	CHECK_INT(lines(FAULT), 1);
+}
+
+/* One of two sends has a receive. */
+static void unready(void)
+{
+	struct rt_dev *dev = strict_open("1");
+	struct rt_pair pair = rt_pair_open(dev, NULL);
+	struct ibv_sge sge = rt_sge(&pair.a, 0, SMALL);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+	char line[100];
+
+	snprintf(line, sizeof(line),
+		 "qp 0x%x: a send has waited for seconds, because peer qp 0x%x has no",
+		 pair.a.qp->qp_num, pair.b.qp->qp_num);
+	rt_recv(&pair.b, 2, 0, SMALL);
+	POST(&pair.a, &wr);
+	POST(&pair.a, &wr);
+	EXPECT(&pair.a, 1, IBV_WC_SEND);
+	EXPECT(&pair.b, 2, IBV_WC_RECV);
+	expect_clean();
+	while (!lines(FAULT))
+		poll_nothing(&pair.a);
+	EXPECT_LINE(line);
+	rt_recv(&pair.b, 3, 0, SMALL);
+	EXPECT(&pair.a, 1, IBV_WC_SEND);
+	EXPECT(&pair.b, 3, IBV_WC_RECV);
+	rt_pair_close(&pair);
+	rt_close(dev);
+	CHECK_INT(lines(FAULT), 1);
+}
+
+static void channel(void)
+{
+	struct rt_dev *dev = strict_open("1");
+	struct rt_side with = rt_side_open(dev, &(struct rt_options){ .channel = true }, NULL);
+	struct rt_side without = rt_side_open(dev, NULL, NULL);
+
+	CHECK_OK(ibv_req_notify_cq(with.cq, 0));
+	expect_clean();
+	CHECK_OK(ibv_req_notify_cq(without.cq, 0));
+	EXPECT_LINE("ibv_req_notify_cq: the queue has no completion channel");
+	rt_side_close(&with);
+	rt_side_close(&without);
+	rt_close(dev);
+	CHECK_INT(lines(FAULT), 1);
+}
+
+static void bits(void)
+{
+	struct rt_options most = { .timeout = 31, .retry_cnt = 7, .rnr_retry = 7 };
+	struct rt_options more = { .retry_cnt = 8, .rnr_retry = 9 };
+	struct rt_dev *dev = strict_open("1");
+	struct rt_side sides[] = { rt_side_open(dev, &most, NULL), rt_side_open(dev, &more, NULL) };
+
+	sides[0].psn = 0xffffff;
+	sides[1].psn = 0x1000005;
+	for (int i = 0; i < RT_COUNT(sides); i++) {
+		struct rt_address self = rt_side_address(&sides[i]);
+
+		rt_side_connect(&sides[i], &self);
+		if (!i)
+			expect_clean();
+	}
+	EXPECT_LINE("retry_cnt is 8, of which the device uses 0");
+	EXPECT_LINE("rnr_retry is 9, of which the device uses 1");
+	EXPECT_LINE("sq_psn is 16777221, of which the device uses 5");
+	EXPECT_LINE("rq_psn is 16777221, of which the device uses 5");
+	rt_side_close(&sides[0]);
+	rt_side_close(&sides[1]);
+	rt_close(dev);
+	CHECK_INT(lines(FAULT), 4);
+}
+
 static const struct rt_case cases[] = {
-	{ "path_mtu", mtu }, { "timeout", timeouts }, { "Q_Key", qkey },
-	{ "early", early },  { "silent", silent },
+	{ "path_mtu", mtu },	{ "timeout", timeouts }, { "Q_Key", qkey },
+	{ "early", early },	{ "silent", silent },	 { "left", left },
+	{ "unready", unready }, { "channel", channel },	 { "bits", bits },
 };
 RT_MAIN(cases)
