@@ -140,12 +140,13 @@ struct rt_options {
 	bool sig_all;
 	bool channel;	   /* the CQs report events to a completion channel */
 	bool no_access;	   /* the QP refuses remote operations */
-	uint8_t rd_atomic; /* 0: 1 */
+	uint8_t rd_atomic; /* 0: 1; RT_NO_READS: none */
 	uint8_t retry_cnt; /* 0: 7 */
 	uint8_t rnr_retry; /* 0: 7; RT_NO_RETRY: none */
 	uint8_t timeout;   /* 0: 14 */
 };
 #define RT_NO_RETRY 0xff
+#define RT_NO_READS 0xff
 #define RT_NONE	    UINT32_MAX
 
 struct rt_side {

@@ -9,7 +9,7 @@ void rt_result_errno(char *result, int error)
 	} names[] = {
 		{ 0, "works" },	    { EINVAL, "EINVAL" },   { ENOMEM, "ENOMEM" },
 		{ EBUSY, "EBUSY" }, { ENODATA, "ENODATA" }, { ENODEV, "ENODEV" },
-		{ EIO, "EIO" },
+		{ EIO, "EIO" },	    { EFAULT, "EFAULT" },
 	};
 
 	snprintf(result, RT_RESULT_SIZE, "error %d", error);

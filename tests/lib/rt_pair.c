@@ -176,6 +176,11 @@ void rt_side_init(struct rt_side *side)
 				       (ud ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS)));
 }
 
+static uint8_t read_depth(const struct rt_options *o)
+{
+	return o->rd_atomic == RT_NO_READS ? 0 : or_default(o->rd_atomic, 1);
+}
+
 int rt_side_try_rtr(struct rt_side *side, const struct rt_address *peer)
 {
 	static const int rc_mask = IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER;
@@ -190,7 +195,7 @@ int rt_side_try_rtr(struct rt_side *side, const struct rt_address *peer)
 		attr.path_mtu = side->dev->port.active_mtu;
 		attr.dest_qp_num = peer->qpn;
 		attr.rq_psn = peer->psn;
-		attr.max_dest_rd_atomic = or_default(side->options.rd_atomic, 1);
+		attr.max_dest_rd_atomic = read_depth(&side->options);
 		attr.min_rnr_timer = 1;
 		mask |= uc_mask | (side_type(side) == IBV_QPT_RC ? rc_mask : 0);
 	}
@@ -213,7 +218,7 @@ void rt_side_rts(struct rt_side *side)
 		.timeout = or_default(o->timeout, 14),
 		.retry_cnt = or_default(o->retry_cnt, 7),
 		.rnr_retry = o->rnr_retry == RT_NO_RETRY ? 0 : or_default(o->rnr_retry, 7),
-		.max_rd_atomic = or_default(o->rd_atomic, 1),
+		.max_rd_atomic = read_depth(o),
 	};
 
 	CHECK_OK(ibv_modify_qp(side->qp, &attr,

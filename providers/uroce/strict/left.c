@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A program that polls one completion queue in vain, while completions wait in another one that it
- * does not poll: it mistook send_cq for recv_cq. Queues with a completion channel are not
- * suspected, because a thread may wait for their events.
+ * Find a program that polls one completion queue in vain, while completions wait in another queue.
+ * Such a program mistakes send_cq for recv_cq. Do not suspect queues with a completion channel,
+ * because a thread may wait for their events.
  */
 #include "providers/uroce/strict/record.h"
 
