@@ -134,7 +134,8 @@ static const char *reason(const struct uroce_qp *qp, char *text, size_t size)
 static bool has_section(uint8_t status)
 {
 	return status == IBV_WC_RETRY_EXC_ERR || status == IBV_WC_RNR_RETRY_EXC_ERR ||
-	       status == IBV_WC_LOC_PROT_ERR || status == IBV_WC_REM_ACCESS_ERR;
+	       status == IBV_WC_LOC_PROT_ERR || status == IBV_WC_REM_ACCESS_ERR ||
+	       status == IBV_WC_REM_INV_REQ_ERR || status == IBV_WC_LOC_QP_OP_ERR;
 }
 
 static const char *operation(const struct uroce_first_error *e)
