@@ -307,7 +307,7 @@ static const struct rt_lesson lessons[] = {
 	{ "atomic_unaligned", atomic_unaligned, "EINVAL", NULL, "is not a multiple of 8" },
 	{ "no_reads", no_reads, "2", "nothing", "needs a max_rd_atomic above 0" },
 	{ "peer_no_reads", peer_no_reads, "9", NULL, "max_dest_rd_atomic of this QP is 0" },
-	{ "domain_differs", domain_differs, "4", NULL, "is not covered by a region of this PD", 1,
+	{ "domain_differs", domain_differs, "4", "2", "is not covered by a region of this PD", 1,
 	  "its region is in another domain" },
 	{ "own_number", own_number, "13", NULL, "dest_qp_num is the number of this queue pair" },
 	{ "retries_wide", retries_wide, "works", NULL, NULL, 1,
