@@ -111,6 +111,15 @@ static void connect_depths(struct cm_id *id, const struct rdma_conn_param *param
 	id->initiator_depth = initiator;
 }
 
+/* Return why a request to connect may be invalid. */
+static const char *invalid_advice(const struct cm_id *id)
+{
+	if (!id->id.route.num_paths)
+		return ": address and route must have been resolved before: call "
+		       "rdma_resolve_route(), and wait for its event";
+	return ": private data must fit, and an id connects only once";
+}
+
 static int conn_connect(struct cm_id *id, const struct rdma_conn_param *param)
 {
 	uint8_t buffer[256];
@@ -129,9 +138,7 @@ static int conn_connect(struct cm_id *id, const struct rdma_conn_param *param)
 		r = id->backend->connect(id, &conn);
 	if (r < 0) {
 		cm_err(id, "rdma_connect: %s%s", strerror(-r),
-		       r == -EINVAL ? ": address and route must have been resolved before, and "
-				      "private data must fit"
-				    : "");
+		       r == -EINVAL ? invalid_advice(id) : "");
 		return r;
 	}
 	return cm_sync_wait(id);

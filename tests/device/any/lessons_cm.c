@@ -112,7 +112,7 @@ static const struct rt_lesson lessons[] = {
 	{ "early_qp", early_qp, "EINVAL", NULL,
 	  "before an address was bound or resolved to a device" },
 	{ "no_route", no_route, "EINVAL", NULL,
-	  "address and route must have been resolved before" },
+	  "address and route must have been resolved before: call rdma_resolve_route()" },
 	{ "nobody_listens", nobody_listens, "REJECTED, status 8", NULL,
 	  "rejected: nobody listens on that port" },
 	{ "rejected", rejected, "REJECTED, status 28", NULL,
