@@ -188,6 +188,8 @@ struct device {
 	/* For a trace: a mask of the 16 bytes at this offset of "qp0.sq" that the device
 	 * ignores. */
 	unsigned (*ignored)(const char *region, size_t offset);
+	/* For a trace: a mask of the bytes that the device ignores of a store into registers. */
+	unsigned (*undefined)(const char *region, size_t offset, const uint8_t *bytes);
 	/* For a trace: the device's id of the request that the process posted as number `index`. */
 	uint16_t (*traced_id)(const struct object *qp, bool receive, uint32_t index);
 	uint8_t (*traced_note)(enum ibv_wr_opcode opcode);
@@ -203,6 +205,7 @@ struct device {
 	X(mana)                                                                                    \
 	X(erdma) X(erdma_roce)                                                                     \
 	X(bnxt_re)                                                                                 \
+	X(cxgb4) X(cxgb4_t5) X(cxgb4_t4) X(cxgb4_verbs)                                            \
 	X(irdma) X(irdma_iwarp) X(irdma_x722) X(irdma_gen3)                                        \
 	X(hns) X(hns_full) X(hns_hip08)                                                            \
 	X(ionic) X(ionic_v1)

@@ -30,7 +30,8 @@
  *   raw packet queue pairs, out-of-order has mlx5's queue pairs whose data may arrive so, clock has
  *   a counter of mlx4, old-firmware has mlx5's completions of version 0,
  *   old-kernel answers as the drivers of Linux 5.4, all-capabilities advertises capabilities that
- *   some provider does not serve, large-pages has pages of 64 KiB, steering-0 to steering-3 let
+ *   some provider does not serve, large-pages has pages of 64 KiB, kernel-doorbells and
+ *   no-status-page change the driver of cxgb4, steering-0 to steering-3 let
  *   software own mlx5's tables, with entries of this format.
  */
 #ifndef DEVICES_SHIM_H

@@ -42,10 +42,18 @@ static _Thread_local bool steps;
 static void report_range(size_t from, size_t to)
 {
 	size_t offset = step.window + from - step.region->at;
+	unsigned ignored = 0;
 	char text[3 * WINDOW + 1];
+	uint8_t shown[WINDOW];
 
+	if (device->undefined)
+		ignored = device->undefined(step.region->name, offset, step.window + from);
 	memcpy(step.before + from, step.window + from, to - from);
-	trace_hex(text, step.window + from, to - from);
+	memcpy(shown, step.window + from, to - from);
+	for (size_t i = 0; i < to - from && i < 32; i++)
+		if (ignored >> i & 1)
+			shown[i] = 0;
+	trace_hex(text, shown, to - from);
 	trace_line("    register %s+0x%zx <- %zu: %s", step.region->name, offset, to - from, text);
 	if (device->stored)
 		device->stored(step.region->name, offset, step.window + from, to - from);
