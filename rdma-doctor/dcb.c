@@ -58,7 +58,8 @@ static bool ecn_check_side(const char *netdev, const char *side, unsigned int pr
 		return true;
 	finding_fail(f, "; the adapter does not answer marks (ECN) of priority %u: %s is off",
 		     priority, side);
-	finding_fix(f, "echo 1 > /sys/class/net/%s/ecn/%s/enable/%u", netdev, side, priority);
+	finding_fix(f, "echo 1 > /sys/class/net/%s/ecn/%s/enable/%u", finding_word(netdev), side,
+		    priority);
 	return true;
 }
 
@@ -96,11 +97,12 @@ static void pfc_check_netdev(const char *netdev, const struct dcb *dcb, struct f
 		return;
 	if (dcb->pause_receive || dcb->pause_send) {
 		finding_fail(f, " for all priorities, too: it stops the whole link");
-		finding_fix(f, "ethtool -A %s rx off tx off", netdev);
+		finding_fix(f, "ethtool -A %s rx off tx off", finding_word(netdev));
 	} else if (dcb->dscps && !dscp_has_pfc(dcb)) {
 		finding_fail(f, "; no DSCP has one of these priorities, therefore PFC is not used");
 		finding_fix(f, "dcb app add dev %s dscp-prio %u:%u, or the DSCP that programs use",
-			    netdev, DCB_DSCP_ROCE, (unsigned int)__builtin_ctz(dcb->pfc));
+			    finding_word(netdev), DCB_DSCP_ROCE,
+			    (unsigned int)__builtin_ctz(dcb->pfc));
 	}
 }
 

@@ -108,12 +108,12 @@ static void gid_judge_ethernet(const struct port *port, const struct gid_count *
 		finding_fix(f,
 			    "move the interface here: ip link set %s netns NAME-OR-PID, or run "
 			    "the program there",
-			    count->foreign);
+			    finding_word(count->foreign));
 	} else if (!count->global) {
 		finding_fail(f, "port %u has only link-local GIDs: %s has no address of its own",
 			     port->number, netdev);
 		finding_fix(f, "ip address add ADDRESS/LENGTH dev %s",
-			    port->netdev[0] ? port->netdev : "INTERFACE");
+			    port->netdev[0] ? finding_word(port->netdev) : "INTERFACE");
 	} else if (count->types_known && !count->version_2) {
 		finding_note(f,
 			     "port %u has RoCE v1 GIDs only: they cross no router, and peers of "
@@ -139,8 +139,8 @@ static void gid_judge(const struct port *port, const struct gid_count *count, st
 		if (port->ethernet)
 			finding_fix(f,
 				    "ip link set %s up, and: ip address add ADDRESS/LENGTH dev %s",
-				    port->netdev[0] ? port->netdev : "INTERFACE",
-				    port->netdev[0] ? port->netdev : "INTERFACE");
+				    port->netdev[0] ? finding_word(port->netdev) : "INTERFACE",
+				    port->netdev[0] ? finding_word(port->netdev) : "INTERFACE");
 		else
 			finding_fix(f, "the subnet manager sets it: see its log");
 	} else if (port->ethernet) {

@@ -36,7 +36,7 @@ static void namespace_exclusive(const struct doctor *d, struct finding *f)
 	finding_fix(f,
 		    "on the host: rdma dev set %s netns NAME-OR-PID, or, while no other network "
 		    "namespace exists: rdma system set netns shared",
-		    name);
+		    finding_word(name));
 }
 
 void namespace_check(struct doctor *d, struct finding *f)

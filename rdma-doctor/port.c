@@ -118,17 +118,19 @@ static void port_down_ethernet(const struct doctor *d, const struct port *port, 
 	} else if (!port_netdev_here(d, port)) {
 		finding_fail(f, ": its interface %s is not in this network namespace",
 			     port->netdev);
-		finding_fix(f, "ip link set %s up, in its own network namespace", port->netdev);
+		finding_fix(f, "ip link set %s up, in its own network namespace",
+			    finding_word(port->netdev));
 	} else if (!port_netdev_number(port, "flags", 16, &flags) && !(flags & IFF_UP)) {
 		finding_fail(f, ": its interface %s is down", port->netdev);
-		finding_fix(f, "ip link set %s up", port->netdev);
+		finding_fix(f, "ip link set %s up", finding_word(port->netdev));
 	} else if (!port_netdev_number(port, "carrier", 10, &carrier) && !carrier) {
 		finding_fail(f, ": its interface %s has no carrier", port->netdev);
 		finding_fix(f, "check cable, transceiver and switch port of %s (ethtool %s)",
-			    port->netdev, port->netdev);
+			    port->netdev, finding_word(port->netdev));
 	} else {
 		finding_fail(f, ": its interface is %s", port->netdev);
-		finding_fix(f, "ip link show %s, and see the kernel log (dmesg)", port->netdev);
+		finding_fix(f, "ip link show %s, and see the kernel log (dmesg)",
+			    finding_word(port->netdev));
 	}
 }
 
@@ -172,7 +174,7 @@ static void port_active(const struct port *port, struct finding *f)
 		return;
 	finding_note(f, ", which has no carrier: nobody else can be reached");
 	finding_fix(f, "check cable, transceiver and switch port of %s (ethtool %s)", port->netdev,
-		    port->netdev);
+		    finding_word(port->netdev));
 }
 
 void port_check(struct doctor *d, struct doctor_device *dev, struct finding *f)

@@ -61,7 +61,7 @@ static void loss_fix(const struct transfer *t, struct finding *f)
 		finding_fix(f,
 			    "rdma statistic show link %s and the kernel log (dmesg): the device "
 			    "lost packets that left no host",
-			    t->device);
+			    finding_word(t->device));
 }
 
 static void damage_fix(struct finding *f)

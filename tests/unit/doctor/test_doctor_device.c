@@ -158,6 +158,15 @@ static void test_port_ethernet(void **state)
 	expect_failure("port", 18, "port 1 is DOWN", "ip link set INTERFACE up");
 }
 
+/* The administrator pastes the fix into a shell. */
+static void test_port_hostile_name(void **state)
+{
+	world_write(PORT "state", "1: DOWN\n");
+	world_write(PORT "gid_attrs/ndevs/0", "$(id);x'y\n");
+	expect_failure("port", 18, "its interface $(id);x'y is not in this",
+		       "ip link set '$(id);x'\\''y' up, in");
+}
+
 static void test_port_infiniband(void **state)
 {
 	world_write(PORT "link_layer", "InfiniBand\n");
@@ -419,6 +428,7 @@ int main(void)
 		WORLD_TEST(test_provider),
 		WORLD_TEST(test_abi),
 		WORLD_TEST(test_port_ethernet),
+		WORLD_TEST(test_port_hostile_name),
 		WORLD_TEST(test_port_infiniband),
 		WORLD_TEST(test_port_several),
 		WORLD_TEST(test_port_no_carrier),
