@@ -9,6 +9,7 @@ this one. Each block of the pages that is not C is in the table below: a block t
 """
 
 import concurrent.futures
+import functools
 import json
 import os
 import re
@@ -49,7 +50,8 @@ NAMES = [
 #   serves: as pair, but the server is ended
 #   waits: as pair, and the client begins when the server says that it receives
 #   twice: as pair, with two clients
-#   anything else is the reason why no command is run, or the test that runs it
+#   a name with a slash: the test that runs it
+#   anything else: a row of REASONS, which says why no command is run
 BLOCKS = {
     "cmtime.1": {"cmtime &": "serves"},
     "ibv_asyncwatch.1": {"ibv_asyncwatch -d": "watches"},
@@ -122,7 +124,28 @@ BLOCKS = {
     },
 }
 
+REASONS = {
+    "a file": "the text of a file: the tests of its reader have such files",
+    "a line of the log": "an output, shown to be recognized",
+    "a program of rdma-conform": "the input of --replay: tests/programs/conform/replay has such files",
+    "needs a container": "it needs the program docker, and an image",
+    "a declaration": "C without statements: man/synopsis compares it, or the compiler takes it",
+    "a function": "a part of a program, without main(): man/examples compiles it",
+}
+# Examples in C that are whole programs, and the tests that run them.
+PROGRAMS = {"rdma_cm": "native/uroce_strict", "rsocket": "native/uroce_strict", "rdma-tutorial": "native/man-tutorial",
+            "ibv_read_sysfs_file": "tests/hosts/vm/suite.d/40-man-examples.sh", "uroce_query_counters": "native/man-example-uroce_query_counters",
+            "verbs": "native/man-example-verbs"}  # fmt: skip
 
+
+def kind_of_c(page, section, source):
+    """A row of REASONS, or the test that runs the program."""
+    if "int main(" in source and section == "EXAMPLE":
+        return PROGRAMS.get(page.name, "native/man-programs")
+    return "a function" if section == "EXAMPLE" else "a declaration"
+
+
+@functools.lru_cache(None)
 def code_blocks(page):
     """(language, lines) of each block, which pandoc finds."""
     text = subprocess.run(["pandoc", "-f", "markdown", "-t", "json"], input=page.text, stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -307,6 +330,10 @@ def tests_of(build):
     return set(re.findall(r"Test +#\d+: (\S+)", listed))
 
 
+def runs_here(how):
+    return hasattr(Runner, "do_" + how.split()[0])
+
+
 def blocks_of(page, failures):
     """(function, first line, lines) of each block with commands."""
     for language, lines in code_blocks(page):
@@ -315,8 +342,42 @@ def blocks_of(page, failures):
             continue
         if how is None:
             failures.append(f"{page}: no test runs '{lines[0]}': commands.py has no line about it")
-        elif hasattr(Runner, "do_" + how.split()[0]):
+        elif runs_here(how):
             yield getattr(Runner, "do_" + how.split()[0]), lines[0], lines
+
+
+def examples_of(page):
+    """(how, first line) of each block."""
+    for language, lines in code_blocks(page):
+        if language != "c":
+            yield words_of(page, lines), lines[0]
+    sources = [(section, source) for section in page.sections for source in page.code(section)]
+    for section, source in sources:
+        yield kind_of_c(page, section, source), source.splitlines()[0]
+    if len(sources) != sum(language == "c" for language, _ in code_blocks(page)):
+        yield None, "a block of C that is not at the beginning of a line"
+
+
+def check_table(pages, tests, failures):
+    """Each block is run here or by a test that exists, or has a reason why it is not. No row of the table is without a block."""
+    left_out, elsewhere = {}, 0
+    for page in pages:
+        for how, first in examples_of(page):
+            if how in REASONS:
+                left_out.setdefault(how, []).append(str(page))
+            elif how is None or not (runs_here(how) or how in tests or (TREE / how).exists()):
+                failures.append(f"{page}: '{first}': {how} is no test, and no reason why there is none")
+            else:
+                elsewhere += not runs_here(how)
+        firsts = [re.sub(r"^[$#] ", "", first) for _, first in examples_of(page)] + [first for _, first in examples_of(page)]
+        for begin in BLOCKS.get(f"{page.name}.{page.section}", {}):
+            if not any(first.startswith(begin) for first in firsts):
+                failures.append(f"{page}: no block begins with '{begin}'")
+    failures += [f"there is no page {name}" for name in BLOCKS if name not in {f"{page.name}.{page.section}" for page in pages}]
+    print(f"{elsewhere} blocks are run by other tests")
+    for how, names in left_out.items():
+        shown = ", ".join(sorted(set(names))) if how != "a declaration" else f"{len(set(names))} pages"
+        print(f"{len(names)} blocks are not run: {how}: {REASONS[how]}: {shown}")
 
 
 def main():
@@ -326,10 +387,9 @@ def main():
     old, new = sys.argv[4:6] if len(sys.argv) > 5 else ("\n", "\n")
     runner, failures, count = Runner(build), [], 0
     set_up()
-    tests = tests_of(build)
-    named = {how for blocks in BLOCKS.values() for how in blocks.values() if "/" in how}
-    failures += [f"there is no test {how}" for how in named if how not in tests and not (TREE / how).exists()]
-    for page in read_pages(TREE / "documentation/man"):
+    pages = read_pages(TREE / "documentation/man")
+    check_table(pages, tests_of(build), failures)
+    for page in pages:
         for do, first, lines in blocks_of(page, failures):
             if only not in (f"{page.name}.{page.section}", ""):
                 continue
