@@ -36,7 +36,7 @@ void finding_fix(struct finding *f, const char *fmt, ...)
 const char *finding_word(const char *name)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "-._:@+=,";
+				    "-._:@+=,/";
 	static struct text words[3];
 	static unsigned int next;
 	struct text *word = &words[next++ % ARRAY_SIZE(words)];

@@ -140,9 +140,12 @@ bool rdma_limit_find(const struct doctor *d, const char *device, struct rdma_lim
 
 void rdma_limit_explain(const struct rdma_limit *limit, const char *device, struct finding *f)
 {
+	char line[IBV_SYSFS_NAME_MAX + 32];
+
 	finding_fail(f,
 		     "the rdma cgroup permits %s=%" PRIu64 ", of which %" PRIu64 " are used (%s)",
 		     limit->resource, limit->max, limit->used, limit->path);
-	finding_fix(f, "as root, on the host: echo '%s %s=max' > %s", device, limit->resource,
-		    limit->path);
+	snprintf(line, sizeof(line), "%s %s=max", device, limit->resource);
+	finding_fix(f, "as root, on the host: echo %s > %s", finding_word(line),
+		    finding_word(limit->path));
 }

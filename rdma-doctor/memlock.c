@@ -91,7 +91,7 @@ static void fix_limit(const struct doctor *d, struct finding *f)
 	case HOST_UNIT:
 		finding_fix(f,
 			    "systemctl edit %s: [Service] LimitMEMLOCK=infinity, then restart it",
-			    unit);
+			    finding_word(unit));
 		break;
 	case HOST_PLAIN:
 		finding_fix(f,

@@ -26,7 +26,7 @@ static void node_hidden(const struct doctor *d, struct finding *f)
 			    "systemctl edit %s: [Service] BindPaths=" CDEV_DIR
 			    ", DeviceAllow=char-infiniband_verbs rw and DeviceAllow=" CDEV_DIR
 			    "/rdma_cm rw; or PrivateDevices=no",
-			    unit);
+			    finding_word(unit));
 	else
 		finding_fix(f, "have the sandbox bind " CDEV_DIR " and permit its devices");
 }

@@ -145,7 +145,7 @@ static void permission_cgroup(const struct doctor *d, const char *path, struct f
 		break;
 	case HOST_UNIT:
 		finding_fix(f, "systemctl edit %s: DeviceAllow=%s rw (and not PrivateDevices=yes)",
-			    unit, path);
+			    finding_word(unit), path);
 		break;
 	case HOST_PLAIN:
 		finding_fix(f, "permit the node in the device cgroup of this process "

@@ -165,6 +165,10 @@ static void test_port_hostile_name(void **state)
 	world_write(PORT "gid_attrs/ndevs/0", "$(id);x'y\n");
 	expect_failure("port", 18, "its interface $(id);x'y is not in this",
 		       "ip link set '$(id);x'\\''y' up, in");
+	world_write(PORT "state", "4: ACTIVE\n");
+	world_write("proc/self/limits", "\nMax locked memory 0 0 bytes\n");
+	world_write("proc/self/cgroup", "0::/system.slice/a;id.service\n");
+	expect_failure("memlock", 20, "RLIMIT_MEMLOCK", "systemctl edit 'a;id.service': ");
 }
 
 static void test_port_infiniband(void **state)
