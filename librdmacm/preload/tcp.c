@@ -112,6 +112,8 @@ static void socket_replace(int old, int by, int rs, bool fell)
 		fds[count++] = fd;
 		keeps_number |= fd == old;
 	}
+	/* A call that the end of the old socket wakes waits for the lock, and finds the new one. */
+	relay_lock();
 	for (int i = 0; i < count; i++)
 		fd_release(fds[i]);
 	RS(keeps_number ? rdetach(old) : rclose(old));
@@ -119,6 +121,7 @@ static void socket_replace(int old, int by, int rs, bool fell)
 		number_replace(fds[i], by, rs);
 		fd_set_group(fds[i], group, fell);
 	}
+	relay_unlock();
 	free(fds);
 	socket_entries_give(&e);
 }
