@@ -379,13 +379,48 @@ static void case_share_small_buffer(void)
 	family_end(&f);
 }
 
+/* ---- a process of its own for each case ---- */
+
+/* Children of a process that used RDMA use UDP. Therefore start the program again for one case. */
+static void fresh_run(const char *name, void (*run)(void))
+{
+	pid_t pid;
+
+	if (getenv("SOCKET_CASE")) {
+		run();
+		return;
+	}
+	pid = fork();
+	if (pid == 0) {
+		setenv("SOCKET_CASE", name, 1);
+		freopen("/dev/null", "w", stdout);
+		execl("/proc/self/exe", "socket_cases", name, NULL);
+		_exit(127);
+	}
+	CHECK(child_status(pid) == 0);
+}
+
+#define FRESH(name)                            \
+	static void fresh_##name(void)         \
+	{                                      \
+		fresh_run(#name, case_##name); \
+	}
+
+FRESH(kill_parent)
+FRESH(kill_parent_beside_wait)
+FRESH(stop_parent)
+FRESH(stop_parent_at_claim)
+FRESH(kill_child_of_stopped)
+FRESH(kill_middle)
+FRESH(share_small_buffer)
+
 const struct case_row share_kill_cases[] = {
-	{ "kill_parent", case_kill_parent },
-	{ "kill_parent_beside_wait", case_kill_parent_beside_wait },
-	{ "stop_parent", case_stop_parent },
-	{ "stop_parent_at_claim", case_stop_parent_at_claim },
-	{ "kill_child_of_stopped", case_kill_child_of_stopped },
-	{ "kill_middle", case_kill_middle },
-	{ "share_small_buffer", case_share_small_buffer },
+	{ "kill_parent", fresh_kill_parent },
+	{ "kill_parent_beside_wait", fresh_kill_parent_beside_wait },
+	{ "stop_parent", fresh_stop_parent },
+	{ "stop_parent_at_claim", fresh_stop_parent_at_claim },
+	{ "kill_child_of_stopped", fresh_kill_child_of_stopped },
+	{ "kill_middle", fresh_kill_middle },
+	{ "share_small_buffer", fresh_share_small_buffer },
 	{},
 };
