@@ -327,21 +327,22 @@ class Player:
             return False
         if SOON.match(rdma):
             return True
-        if kernel.startswith("-1") or rdma.startswith("-1") or words[0] in ("accept", "connect"):
-            return False
         if self.is_late(words, kernel, rdma):
             return True
+        if kernel.startswith("-1") or rdma.startswith("-1") or words[0] in ("accept", "connect"):
+            return False
         # Bytes that arrive behind shutdown() are no end.
         least = 0 if "reads no more" in self.state(" ".join([end, *words])) else 1
         return least <= int(rdma.split()[0]) < int(kernel.split()[0])
 
     def is_late(self, words, kernel, rdma):
         """Whether the kernel holds bytes back that are at the other pair: TCP sends small pieces one by one."""
-        return words[0] == "recv" and 0 < int(kernel.split()[0]) < int(rdma.split()[0])
+        had = int(kernel.split()[0])
+        return words[0] == "recv" and (had > 0 or kernel.startswith("-1 EINTR")) and had < int(rdma.split()[0]) != 0
 
     def late(self, end, words, kernel, rdma, lane):
         """Make a call of the kernel again, if what it waits for may be on its way."""
-        if words[0] in ("poll", "select", "fionread") or not rdma.startswith("-1") and self.is_late(words, kernel, rdma):
+        if words[0] in ("poll", "select", "fionread") or self.is_late(words, kernel, rdma):
             return self.again(self.kernel, end, words, rdma, kernel, lane)
         return kernel
 
