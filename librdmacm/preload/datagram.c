@@ -212,13 +212,12 @@ static void letters_run(struct relay *r, struct letters *both)
 
 void datagrams_run(struct relay *r)
 {
-	struct letters *both = malloc(sizeof(*both));
+	struct letters *both = calloc(1, sizeof(*both)); /* too large for the stack */
 
 	if (!both) {
 		log_err("rspreload: memory for a child's datagrams: %s", strerror(errno));
 		return;
 	}
-	*both = (struct letters){};
 	letters_run(r, both);
 	free(both);
 }
