@@ -103,9 +103,8 @@ static int probe_cq_limit(struct agent *agent, struct things *t)
 
 static int probe_qp_limit(struct agent *agent, struct things *t)
 {
-	if (!cq_add(agent, t, 4))
-		return EOPNOTSUPP;
-	return refusal(qp_add(agent, t, IBV_QPT_RC, agent->offer.max_qp_wr + 1));
+	return refusal(qp_add(agent, t, agent->offer.rc ? IBV_QPT_RC : IBV_QPT_UD,
+			      agent->offer.max_qp_wr + 1));
 }
 
 static int probe_srq_limit(struct agent *agent, struct things *t)
