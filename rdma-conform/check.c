@@ -114,6 +114,7 @@ bool undisturbed(const struct check *c, uint8_t number, const struct event *e)
 	if (!d->done.error && !before(c, e, d) &&
 	    (s->verb == VERB_REREG || s->verb == VERB_KILL ||
 	     (s->verb == VERB_DESTROY && s->kind == 'r') ||
+	     (s->verb == VERB_CONNECT && s->object == number && s->n) ||
 	     ((s->verb == VERB_MODIFY || s->verb == VERB_ACCESS || s->verb == VERB_DESTROY) &&
 	      s->kind == 'q' && s->object == number)))
 		return false;

@@ -213,7 +213,7 @@ const struct event *done_on(const struct check *c, enum verb verb, uint8_t side,
 bool may_be_gone(const struct check *c, uint8_t side, char kind, uint8_t number,
 		 const struct event *e);
 /* Queue pair @number was connected, and no step of the program can have caused a failure that was
- * seen at @e. */
+ * seen at @e. A short timeout of the connection can cause one. */
 bool undisturbed(const struct check *c, uint8_t number, const struct event *e);
 /* The reason why the device must refuse this request. */
 enum denial message_denied(const struct check *c, const struct message *m);
