@@ -24,10 +24,10 @@ static void calls_init(struct uroce_shm *shm)
 static void calls_end(struct uroce_shm *shm)
 {
 	pthread_mutex_lock(&shm->lock);
-	for (unsigned int slot = 0; slot < SHM_SLOTS; slot++) {
+	for (unsigned int slot = 0; slot < SHM_SLOTS; slot++)
 		shm_call_end(shm, slot, -ECONNRESET);
-		free(shm->calls[slot]);
-	}
+	for (unsigned int i = 0; i < SHM_SLOTS / SHM_CALLS; i++)
+		free(shm->calls[i]);
 	pthread_mutex_unlock(&shm->lock);
 	pthread_cond_destroy(&shm->changed);
 	pthread_mutex_destroy(&shm->lock);

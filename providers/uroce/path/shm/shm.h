@@ -90,6 +90,10 @@ struct shm_call {
 };
 
 enum {
+	SHM_CALLS = 32, /* calls of neighbouring slots, which are allocated together */
+};
+
+enum {
 	SHM_ASKED = 1, /* a thread wanted the peer */
 	SHM_AHEAD = 2, /* called before a thread wanted it */
 };
@@ -118,7 +122,8 @@ struct uroce_shm {
 	pthread_mutex_t lock;	       /* protects calls and gone */
 	pthread_cond_t changed;	       /* signalled at the end of a call or of a handshake */
 	uint64_t patience;	       /* ns: time to wait for an answer */
-	_Atomic(struct shm_call *) calls[SHM_SLOTS]; /* allocated at the first use */
+	/* by slot / SHM_CALLS, allocated at the first use */
+	_Atomic(struct shm_call *) calls[SHM_SLOTS / SHM_CALLS];
 	/* accepted connections without a message yet, oldest first; only for the thread that
 	 * watches */
 	int silent[SHM_SILENT];
@@ -148,6 +153,15 @@ struct uroce_shm {
 	bool complete;
 	bool complete_cheap; /* the last check was short, so the next may follow at once */
 };
+
+/* Return the calls of a slot. NULL: there were none for it and its neighbours. */
+static inline struct shm_call *uroce_shm_call_known(const struct uroce_shm *shm, unsigned int slot)
+{
+	struct shm_call *calls =
+		atomic_load_explicit(&shm->calls[slot / SHM_CALLS], memory_order_acquire);
+
+	return calls ? &calls[slot % SHM_CALLS] : NULL;
+}
 
 /* --- shm_slot.c --- */
 

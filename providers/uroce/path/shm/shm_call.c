@@ -42,19 +42,21 @@ static void refusal_keep(struct shm_call *call, pid_t pid)
 
 struct shm_call *shm_call_of(struct uroce_shm *shm, uint16_t slot)
 {
-	struct shm_call *call = atomic_load_explicit(&shm->calls[slot], memory_order_acquire);
-	struct shm_call *none = NULL;
+	struct shm_call *known = uroce_shm_call_known(shm, slot), *none = NULL, *calls;
 
-	if (call)
-		return call;
-	call = malloc(sizeof(*call));
-	if (!call)
+	if (known)
+		return known;
+	calls = malloc(SHM_CALLS * sizeof(*calls));
+	if (!calls)
 		return NULL;
-	*call = (struct shm_call){ .slot = slot, .conn = -1, .process = -1, .guest = -1 };
-	if (atomic_compare_exchange_strong(&shm->calls[slot], &none, call))
-		return call;
-	free(call);
-	return none;
+	for (unsigned int i = 0; i < SHM_CALLS; i++)
+		calls[i] = (struct shm_call){ .slot = slot / SHM_CALLS * SHM_CALLS + i,
+					      .conn = -1,
+					      .process = -1,
+					      .guest = -1 };
+	if (!atomic_compare_exchange_strong(&shm->calls[slot / SHM_CALLS], &none, calls))
+		free(calls); /* another thread was faster */
+	return uroce_shm_call_known(shm, slot);
 }
 
 int shm_call_admit(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid, int *ret_process)
@@ -75,7 +77,7 @@ int shm_call_admit(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pi
 
 void shm_call_end(struct uroce_shm *shm, uint16_t slot, int r)
 {
-	struct shm_call *call = shm->calls[slot];
+	struct shm_call *call = uroce_shm_call_known(shm, slot);
 
 	if (!call)
 		return;

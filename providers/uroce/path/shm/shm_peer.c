@@ -468,8 +468,7 @@ void uroce_shm_forked(struct uroce_shm *shm)
 	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++) {
 		struct shm_peer *peer =
 			atomic_load_explicit(&shm->by_slot[slot], memory_order_relaxed);
-		struct shm_call *call =
-			atomic_load_explicit(&shm->calls[slot], memory_order_relaxed);
+		struct shm_call *call = uroce_shm_call_known(shm, slot);
 
 		if (peer && !peer->self)
 			shm_fd_forget(&peer->bell);

@@ -100,7 +100,7 @@ int shm_slot_connect(uint16_t slot)
 
 bool shm_slot_admits(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid)
 {
-	const struct shm_call *call = atomic_load_explicit(&shm->calls[slot], memory_order_acquire);
+	const struct shm_call *call = uroce_shm_call_known(shm, slot);
 	_cleanup_close_ int process = -1;
 	int r = shm_peer_admit(shm, conn, ret_pid, &process);
 

@@ -55,7 +55,7 @@ static void call_was_ahead(struct uroce_shm *shm, struct shm_call *call)
 
 void shm_call_wish_end(struct uroce_shm *shm, uint16_t slot)
 {
-	struct shm_call *call = shm->calls[slot];
+	struct shm_call *call = uroce_shm_call_known(shm, slot);
 
 	if (call && atomic_exchange(&call->wish, 0) == SHM_AHEAD)
 		atomic_fetch_sub(&shm->ahead, 1);
