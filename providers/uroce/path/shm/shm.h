@@ -152,6 +152,7 @@ struct uroce_shm {
 	uint64_t complete_begun; /* ns: time of the last check */
 	bool complete;
 	bool complete_cheap; /* the last check was short, so the next may follow at once */
+	bool first_rests;    /* the first slot rested when it was claimed */
 };
 
 /* Return the calls of a slot. NULL: there were none for it and its neighbours. */

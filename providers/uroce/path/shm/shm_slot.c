@@ -203,8 +203,9 @@ static void explain_slots(const struct uroce_shm *shm)
  */
 struct slot_search {
 	int listener;
-	int rest;     /* -1: none yet */
-	bool resting; /* also take a slot that rests, because there is no other */
+	int rest;	/* -1: none yet */
+	bool resting;	/* also take a slot that rests */
+	bool rests_now; /* the slot that was taken rests */
 };
 
 /* Bind the socket that lets the slot rest later. Return: false: the slot rests now. */
@@ -244,6 +245,7 @@ static int slot_listen(struct uroce_shm *shm, uint16_t slot, struct slot_search 
 	shm->listeners[place] = take_fd(&search->listener);
 	if (rested)
 		shm->rests[place] = take_fd(&search->rest);
+	search->rests_now = !rested;
 	path_host_take(shm->host, slot);
 	return 0;
 }
@@ -264,16 +266,21 @@ static void search_end(struct slot_search *search)
 		close(search->listener);
 }
 
-/* Take the lowest free slot, because UDP datagrams are steered by slot: udp_socket.c. */
+/*
+ * Take the lowest free slot, because UDP datagrams are steered by slot: udp_socket.c. It may rest,
+ * because QPs can have numbers of further slots.
+ */
 static int slot_claim_first(struct uroce_shm *shm, struct slot_search *search)
 {
 	int r = -EADDRINUSE;
 
+	search->resting = true;
 	for (unsigned int slot = 1; slot < UROCE_FIRST_SLOTS && r == -EADDRINUSE; slot++) {
 		r = slot_listen(shm, slot, search);
 		if (!r)
 			shm->host->slot = slot;
 	}
+	shm->first_rests = search->rests_now;
 	return r;
 }
 
@@ -283,9 +290,6 @@ int shm_slot_claim(struct uroce_shm *shm)
 	int r = search_begin(&search);
 
 	if (!r)
-		r = slot_claim_first(shm, &search);
-	search.resting = true;
-	if (r == -EADDRINUSE)
 		r = slot_claim_first(shm, &search);
 	if (r == -EADDRINUSE) {
 		explain_slots(shm);
