@@ -347,3 +347,16 @@ void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn)
 	av->path = &host->shm->path;
 	av->peer = peer;
 }
+
+bool uroce_av_may_have(const struct uroce_av *av, uint32_t qpn)
+{
+	uint16_t slot = uroce_qpn_slot(qpn);
+	struct uroce_host *host;
+
+	if (!av->local || qpn <= 1 || qpn == MULTICAST_QPN)
+		return true;
+	host = path_host_host(av->path->host);
+	if (path_host_has_slot(av->path->host, slot))
+		return uroce_qp_find(host, qpn);
+	return slot && (uroce_shm_slot_used(host->shm, slot) || uroce_shm_foreign(host->shm, slot));
+}

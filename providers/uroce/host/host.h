@@ -368,6 +368,8 @@ int uroce_av_resolve(struct uroce_dev *dev, const struct ibv_ah_attr *attr, uint
  * datagram goes through shared memory. Under the lock of the QP, whose WQE keeps the peer's struct.
  */
 void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn);
+/* Return whether a queue pair with this number may exist at the destination. Takes system calls. */
+bool uroce_av_may_have(const struct uroce_av *av, uint32_t qpn);
 
 /* --- gsi.c, mcast.c --- */
 

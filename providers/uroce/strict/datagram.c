@@ -77,6 +77,20 @@ static void receives_begin(struct strict_qp *sqp)
 	uroce_unlock(&sqp->qp->lock);
 }
 
+/* Check only the first one: later ones may be for a process that has ended. */
+void strict_datagram_send(const struct strict_qp *sqp, const struct ibv_send_wr *wr)
+{
+	const struct uroce_ah *ah = (const struct uroce_ah *)wr->wr.ud.ah;
+	uint32_t number = wr->wr.ud.remote_qpn & QPN_MASK;
+
+	if (sqp->qp->type == IBV_QPT_UD && !sqp->sq.next && ah &&
+	    !uroce_av_may_have(&ah->av, number))
+		strict_fault(STRICT_RULE_NUMBER, sqp->record.ctx,
+			     "qp 0x%x: ibv_post_send of request 0x%" PRIx64
+			     ": no process of the host has qp 0x%x",
+			     sqp->record.number, wr->wr_id, number);
+}
+
 void strict_datagram_recv(struct strict_qp *sqp, const struct strict_entries *entries)
 {
 	uint64_t length = 0;

@@ -95,6 +95,7 @@ static int send_one(struct strict_qp *sqp, const struct ibv_send_wr *wr,
 		return ENOMEM;
 	send_check(sqp, "ibv_post_send", wr->wr_id, wr->opcode, num_sge, wr->sg_list);
 	strict_immediate_check(sqp, "ibv_post_send", wr->wr_id, wr->opcode, wr->imm_data);
+	strict_datagram_send(sqp, wr);
 	if (!arg) /* else the post itself writes the memory */
 		send_sum(sqp, request, wr->opcode, wr->send_flags);
 	serial = queue_add(&sqp->sq, request);

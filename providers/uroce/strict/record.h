@@ -230,6 +230,8 @@ struct strict_datagrams {
 	uint32_t number; /* of the queue pair */
 	struct strict_drops drops;
 };
+/* Check the number of the peer before a datagram is posted; under qp->send. */
+void strict_datagram_send(const struct strict_qp *qp, const struct ibv_send_wr *wr);
 /* Check a receive before it is posted; under qp->recv. */
 void strict_datagram_recv(struct strict_qp *qp, const struct strict_entries *entries);
 /* Return whether datagrams were dropped since the last call, and their number. With the lock held:

@@ -41,6 +41,9 @@ static const struct {
 			      "ibv_post_recv(3)" },
 	[STRICT_RULE_QKEY] = { "remote_qkey of a datagram is the qkey of the queue pair that receives it",
 			       "ibv_post_send(3)" },
+	[STRICT_RULE_NUMBER] = { "remote_qpn of a datagram is the qp_num of the queue pair that "
+				 "receives it",
+				 "ibv_post_send(3)" },
 	[STRICT_RULE_EARLY] = { "post receives before the peer can send", "ibv_post_recv(3)" },
 	[STRICT_RULE_MTU] = { "path_mtu is at most the active_mtu of the ports on both sides",
 			      "ibv_modify_qp(3)" },

@@ -254,6 +254,27 @@ static void event_unavailable(struct rt_dev *dev, char *result)
 	rt_pair_close(&pair);
 }
 
+/* The datagram is for a queue pair that does not exist. */
+static void wrong_qpn(struct rt_dev *dev, char *result)
+{
+	struct rt_pair pair = rt_pair_open(dev, &(struct rt_options){ .type = IBV_QPT_UD });
+	struct rt_address peer = rt_side_address(&pair.b);
+	struct ibv_ah_attr attr = rt_ah_attr(dev, &peer);
+	struct ibv_sge sge = rt_sge(&pair.a, 0, SIZE);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+
+	wr.wr.ud.ah = ibv_create_ah(dev->pd, &attr);
+	CHECK(wr.wr.ud.ah);
+	wr.wr.ud.remote_qpn = peer.qpn + 0x4000;
+	wr.wr.ud.remote_qkey = RT_QKEY;
+	rt_recv(&pair.b, 2, 0, 40 + SIZE);
+	POST(&pair.a, &wr);
+	EXPECT(&pair.a, 1, IBV_WC_SEND);
+	snprintf(result, RT_RESULT_SIZE, "%s", completion_comes(&pair.b) ? "works" : "nothing");
+	CHECK_OK(ibv_destroy_ah(wr.wr.ud.ah));
+	rt_pair_close(&pair);
+}
+
 /* The program waits for the receive in the queue of its sends. */
 static void other_queue(struct rt_dev *dev, char *result)
 {
@@ -314,6 +335,7 @@ static const struct rt_lesson lessons[] = {
 	  "retry_cnt is 10, of which the device uses 2" },
 	{ "event_unavailable", event_unavailable, "nothing", NULL, NULL, 1,
 	  "the queue has no completion channel" },
+	{ "wrong_qpn", wrong_qpn, "nothing", NULL, NULL, 1, "no process of the host has qp" },
 	{ "other_queue", other_queue, "nothing", NULL, NULL, 1,
 	  "and the program does not poll it" },
 	{ "no_receive_ever", no_receive_ever, "nothing", NULL, NULL, 1, "has no receive posted" },
