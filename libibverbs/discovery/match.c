@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "libibverbs/discovery/discovery.h"
+#include "libibverbs/library.h"
 #include "util/sysfs.h"
 
 /*
