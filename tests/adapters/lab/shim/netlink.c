@@ -100,6 +100,14 @@ static void acknowledge(struct answer *answer, const struct nlmsghdr *request)
 }
 
 /* 0, or a positive errno. */
+/* The network interface of the port. The loopback has no largest MTU, which DPDK asks for. */
+static uint32_t interface_index(void)
+{
+	uint32_t index = if_nametoindex("lab0");
+
+	return index ? index : if_nametoindex("lo");
+}
+
 static int answer_to(const struct nlmsghdr *request, struct answer *ret)
 {
 	static const uint8_t copies = 1;
@@ -120,7 +128,7 @@ static int answer_to(const struct nlmsghdr *request, struct answer *ret)
 		return 0;
 	case RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_PORT_GET):
 		put_device(ret);
-		put_32(ret, RDMA_NLDEV_ATTR_NDEV_INDEX, if_nametoindex("lo"));
+		put_32(ret, RDMA_NLDEV_ATTR_NDEV_INDEX, interface_index());
 		acknowledge(ret, request);
 		return 0;
 	case RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_GET_CHARDEV):
