@@ -342,6 +342,8 @@ static void tick(void)
  * CQ counts as armed unless the process has an event to read. */
 static bool armed(struct object *cq, struct arm *ret_arm)
 {
+	if (!cq->ring.base)
+		return false;
 	*ret_arm = (struct arm){ .consumed = cq->produced - cx_unread(cq) };
 	return !event_is_unread(cq);
 }

@@ -28,6 +28,7 @@ enum {
 	DATA_INLINE = 0x81,
 	INLINE_MOST = 280,
 	MAX_SGE = 17,
+	MAX_RECV_SGE = 4,
 	KEY_OF_NOTHING = 2, /* of a read without data */
 	TYPE_SQ = 1 << 4,
 	OP_WRITE = 0,
@@ -198,10 +199,10 @@ int cx_next_receive(struct object *queue, struct work *work)
 		return r;
 	if (request[0] != WR_RECV || work->entries > CX_RECV_SLOTS)
 		return -EINVAL;
-	if (queue->type == OBJECT_SRQ)
-		work->id = queue->rq.consumed % queue->rq.entries / CX_RECV_SLOTS;
-	/* A receive of an SRQ takes both slots of its entry, and so do the others. */
-	r = read_list(work, request + 8, CX_RECV_SLOTS * 2);
+	/* The adapter counts receives, and not their slots. */
+	work->cursor = queue->rq.cursor + 1;
+	work->id = queue->rq.cursor % (queue->rq.entries / CX_RECV_SLOTS);
+	r = read_list(work, request + 8, MAX_RECV_SGE);
 	return r ? r : 1;
 }
 
@@ -400,22 +401,28 @@ static uint32_t walk(const struct object *qp, uint16_t *index, uint32_t slots)
 	return at;
 }
 
+/* A trace looks at all bytes of a region in their order. */
 unsigned cx_ignored(const char *region, size_t offset)
 {
+	static const struct cx_qp *looked; /* NULL: the region is not a ring of sends */
+	static bool gone;		   /* the queue pair was destroyed */
+	static size_t length;
 	struct object *qp;
-	struct cx_qp *cx;
 	uint16_t index;
 
-	if (!is_of_qp(region, "sq", &qp))
-		return 0;
-	if (!qp)
+	if (!offset) {
+		gone = is_of_qp(region, "sq", &qp) && !qp;
+		looked = qp && qp->sq.base ? qp->device : NULL;
+		if (looked) {
+			length = qp->sq.entries * CX_SLOT;
+			index = looked->index;
+			walk(qp, &index, qp->sq.entries);
+		}
+	}
+	if (gone)
 		return 0xffff;
-	cx = qp->device;
-	if (!qp->sq.base || offset / CX_SLOT >= qp->sq.entries)
-		return 0;
-	index = cx->index;
-	walk(qp, &index, qp->sq.entries);
-	return cx->unused[offset / CX_SLOT][offset % CX_SLOT / 16];
+	return looked && offset < length ? looked->unused[offset / CX_SLOT][offset % CX_SLOT / 16]
+					 : 0;
 }
 
 static bool is_copy(const char *region, size_t offset)
