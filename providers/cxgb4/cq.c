@@ -118,17 +118,32 @@ void cx_cq_report(struct cx_cq *cq)
 	}
 }
 
+/* The caller holds the lock, and this function releases it. */
+FLAT int arm_locked(struct cx_cq *cq, int solicited_only)
+{
+	uint32_t count = cq->consumed - cq->reported;
+
+	cq->reported = cq->consumed;
+	cx_register_write(cq->doorbell,
+			  cq->id | DB_ARM | (solicited_only ? DB_SOLICITED : 0) | count);
+	spinlock_unlock(&cq->lock);
+	return 0;
+}
+
+SEPARATE static int arm_contended(struct cx_cq *cq, int solicited_only)
+{
+	spinlock_wait(&cq->lock);
+	return arm_locked(cq, solicited_only);
+}
+
+/* A poll reports before the number of entries is too large for this doorbell. */
 int cx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct cx_cq *cq = to_ccq(ibcq);
 
-	spinlock_lock(&cq->lock);
-	cx_cq_report(cq);
-	cx_register_write(cq->doorbell, cq->id | DB_ARM | (solicited_only ? DB_SOLICITED : 0) |
-						(cq->consumed - cq->reported));
-	cq->reported = cq->consumed;
-	spinlock_unlock(&cq->lock);
-	return 0;
+	if (unlikely(!spinlock_try(&cq->lock)))
+		return arm_contended(cq, solicited_only);
+	return arm_locked(cq, solicited_only);
 }
 
 /* Replace the number in the completions of a queue pair by a number that no queue pair has. The

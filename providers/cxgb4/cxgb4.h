@@ -167,6 +167,7 @@ struct cx_srq_entry {
 /* A receive that waits for a place in the ring. */
 struct cx_waiting {
 	uint64_t wr_id;
+	uint32_t len16;
 	uint64_t words[16];
 };
 
@@ -272,9 +273,9 @@ int cx_ring_map(struct cx_ring *ring, struct cx_context *ctx, const struct cx_ri
 void cx_ring_unmap(struct cx_ring *ring);
 /* Copy a request of @len16 units into the ring, and advance. */
 void cx_ring_put(struct cx_ring *ring, const uint64_t *words, uint32_t len16);
-/* Announce the slots behind @from. @qp: for a doorbell by the kernel; NULL: of an SRQ. @kind:
- * IBV_QP_SQ_PSN or IBV_QP_RQ_PSN */
-void cx_ring_announce(struct cx_ring *ring, uint32_t from, struct cx_qp *qp, int kind);
+/* Announce @slots in a form that is not the common one. @qp: for a doorbell by the kernel; NULL: of
+ * an SRQ. @kind: IBV_QP_SQ_PSN or IBV_QP_RQ_PSN */
+void cx_ring_announce(struct cx_ring *ring, uint32_t slots, struct cx_qp *qp, int kind);
 
 /* srq.c */
 int cx_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in);

@@ -4,8 +4,6 @@
 
 enum {
 	DB_ID_SHIFT = 15,
-	DB_MOST_T4 = 0x3fff,
-	DB_MOST = 0x1fff,
 	SEGMENT = 128, /* bytes of registers for each queue of a page */
 	SEGMENT_DOORBELL = 8,
 	SEGMENT_COPY = 64,
@@ -126,10 +124,8 @@ static void device_ring(struct cx_ring *ring, uint32_t slots)
 	}
 }
 
-void cx_ring_announce(struct cx_ring *ring, uint32_t from, struct cx_qp *qp, int kind)
+void cx_ring_announce(struct cx_ring *ring, uint32_t slots, struct cx_qp *qp, int kind)
 {
-	uint32_t slots = index_distance(ring->at, from, ring->slots);
-
 	if (*ring->by_kernel) {
 		kernel_ring(ring, slots, qp, kind);
 	} else if (ring->most == DB_MOST_T4) {
@@ -139,10 +135,7 @@ void cx_ring_announce(struct cx_ring *ring, uint32_t from, struct cx_qp *qp, int
 		device_ring(ring, slots);
 	} else {
 		barrier_wc_start();
-		if (ring->copy && slots == 1)
-			mmio_copy_64(ring->copy, slot_of(ring, from));
-		else
-			device_ring(ring, slots);
+		device_ring(ring, slots);
 		barrier_wc_flush();
 	}
 	status_put(ring->status, STATUS_POSTED, ring->at);

@@ -112,13 +112,13 @@ static void entry_post(struct cx_srq *srq, uint64_t wr_id, const uint64_t *words
 	srq->head = next_of(srq, srq->head);
 }
 
-/* Keep a receive until the ring has a place. Only its index is not known yet. */
+/* Keep a receive until the ring has a place. The device ignores the index in it. */
 static void entry_keep(struct cx_srq *srq, const struct ibv_recv_wr *wr)
 {
 	struct cx_waiting *waiting = &srq->waiting[srq->waiting_head];
 
 	waiting->wr_id = wr->wr_id;
-	receive_put(waiting->words, srq->head, wr);
+	waiting->len16 = receive_put(waiting->words, srq->head, wr);
 	srq->waiting_head = next_of(srq, srq->waiting_head);
 	srq->waiting_count++;
 }
@@ -184,11 +184,8 @@ static void waiting_post(struct cx_srq *srq)
 
 	while (srq->waiting_count && !srq->entries[srq->head].posted) {
 		struct cx_waiting *waiting = &srq->waiting[srq->waiting_tail];
-		const uint64_t kept = __BYTE_ORDER == __LITTLE_ENDIAN ? waiting->words[0] >> 56
-								      : waiting->words[0] & 0xff;
 
-		waiting->words[0] = wr_head(WR_RECV, 0, srq->head, kept);
-		entry_post(srq, waiting->wr_id, waiting->words, kept);
+		entry_post(srq, waiting->wr_id, waiting->words, waiting->len16);
 		srq->waiting_tail = next_of(srq, srq->waiting_tail);
 		srq->waiting_count--;
 	}

@@ -22,6 +22,12 @@ enum {
 	WORDS = SEND_SLOTS * SLOT / sizeof(uint64_t), /* of a send */
 };
 
+/* Slots that a doorbell can announce, of a T4 and of later adapters. */
+enum {
+	DB_MOST_T4 = 0x3fff,
+	DB_MOST = 0x1fff,
+};
+
 enum {
 	WR_WRITE = 0x14,
 	WR_SEND = 0x15,
@@ -170,19 +176,23 @@ FLAT void cqe_step(const struct cx_cq *cq, char **cqe, uint8_t *lap)
 	*lap ^= 0x80;
 }
 
-/* Announce requests from slot @from on. One request of one slot is the common case. */
+/* Announce requests from slot @from on. */
 FLAT void ring_announce(struct cx_ring *ring, uint32_t from, struct cx_qp *qp, int kind)
 {
-	uint32_t next = from + 1 == ring->slots ? 0 : from + 1;
+	uint32_t slots = index_distance(ring->at, from, ring->slots);
 
-	if (unlikely(!ring->copy) || next != ring->at || unlikely(*ring->by_kernel)) {
-		cx_ring_announce(ring, from, qp, kind);
+	if (unlikely(ring->most != DB_MOST) || unlikely(*ring->by_kernel) ||
+	    unlikely(slots > DB_MOST)) {
+		cx_ring_announce(ring, slots, qp, kind);
 		return;
 	}
 	barrier_wc_start();
-	mmio_copy_64(ring->copy, slot_of(ring, from));
+	if (likely(slots == 1) && likely(ring->copy))
+		mmio_copy_64(ring->copy, slot_of(ring, from));
+	else
+		cx_register_write(ring->doorbell, ring->id | slots);
 	barrier_wc_flush();
-	status_put(ring->status, STATUS_POSTED, next);
+	status_put(ring->status, STATUS_POSTED, ring->at);
 }
 
 /* A volatile byte that the kernel writes, or a failure that a completion reported. */
