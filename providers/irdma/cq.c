@@ -97,7 +97,7 @@ static void rings_free(struct irdma_ring *ring)
 	while (ring) {
 		struct irdma_ring *later = ring->later;
 
-		irdma_memory_free(&ring->memory);
+		kit_region_free(&ring->memory);
 		free(ring);
 		ring = later;
 	}
@@ -107,8 +107,8 @@ static void cq_free(struct irdma_cq *cq)
 {
 	rings_free(cq->old);
 	rings_free(cq->done);
-	irdma_memory_free(&cq->ring.memory);
-	irdma_memory_free(&cq->shadow_memory);
+	kit_region_free(&cq->ring.memory);
+	kit_region_free(&cq->shadow_memory);
 }
 
 /* ---- creation */
@@ -263,7 +263,7 @@ static int resize(struct irdma_cq *cq, const struct verbs_resize_cq *in, uint32_
 	cmd.user_cq_buffer = (uintptr_t)fresh.base;
 	r = uverbs_resize_cq(&cq->kit.vcq, &request);
 	if (r < 0) {
-		irdma_memory_free(&fresh.memory);
+		kit_region_free(&fresh.memory);
 		return r;
 	}
 	spinlock_lock(&cq->lock);

@@ -28,12 +28,12 @@
 #include "libibverbs/provider.h"
 #include "libibverbs/uverbs/uverbs.h"
 #include "providers/kit/barrier.h"
-#include "providers/kit/buf.h"
 #include "providers/kit/cq_ex.h"
 #include "providers/kit/idtable.h"
 #include "providers/kit/mmio.h"
 #include "providers/kit/page.h"
 #include "providers/kit/refuse.h"
+#include "providers/kit/region.h"
 #include "util/spinlock.h"
 
 #define FLAT	 __attribute__((always_inline)) static inline
@@ -68,12 +68,6 @@ enum {
 	IRDMA_CAP_SEND_IMM = 1 << 1,
 };
 
-/* Memory that the kernel knows as a region. */
-struct irdma_memory {
-	struct kit_buf buf; /* base NULL: no memory */
-	struct verbs_mr mr; /* pd NULL: it is not registered */
-};
-
 struct irdma_context {
 	struct verbs_context vctx;
 	struct verbs_pd pd; /* of completion rings */
@@ -97,7 +91,7 @@ struct send_op;
 struct irdma_ring {
 	char *next, *base, *end;
 	uint64_t phase; /* IRDMA_VALID in laps whose entries have the bit */
-	struct irdma_memory memory;
+	struct kit_region memory;
 	struct irdma_ring *later; /* the ring after this one; NULL: irdma_cq.ring */
 };
 
@@ -117,7 +111,7 @@ struct irdma_cq {
 	uint32_t timestamp;	 /* of the current completion */
 	struct irdma_ring *old;	 /* rings before this one, whose completions are polled first */
 	struct irdma_ring *done; /* rings that were polled; freed by the next resize */
-	struct irdma_memory shadow_memory;
+	struct kit_region shadow_memory;
 };
 
 /* A posted send, with the data of its completion. It begins as an ibv_wc does, so that a success is
@@ -206,7 +200,7 @@ struct irdma_srq {
 	uint32_t size, shift;
 	int max_sge;
 	atomic_uint said;
-	struct irdma_memory memory;
+	struct kit_region memory;
 };
 
 struct irdma_qp {
@@ -215,9 +209,9 @@ struct irdma_qp {
 	struct irdma_rq rq;
 	struct irdma_cq *send_cq, *recv_cq;
 	struct irdma_srq *srq;
-	uint32_t id;		    /* in irdma_context.qps */
-	bool was_used;		    /* it was in another state than RESET */
-	struct irdma_memory memory; /* both rings and the device's shadow area */
+	uint32_t id;		  /* in irdma_context.qps */
+	bool was_used;		  /* it was in another state than RESET */
+	struct kit_region memory; /* both rings and the device's shadow area */
 };
 
 struct irdma_ah {
@@ -263,9 +257,8 @@ static inline uint64_t irdma_handle(uint32_t id)
  * @length: bytes of the region
  * @request: its purpose
  */
-int irdma_memory_make(struct irdma_memory *memory, struct ibv_pd *pd, size_t length,
+int irdma_memory_make(struct kit_region *memory, struct ibv_pd *pd, size_t length,
 		      struct irdma_mem_reg_req request);
-void irdma_memory_free(struct irdma_memory *memory);
 /* Return the binary logarithm of the quanta of the largest request. */
 uint32_t irdma_shift(const struct irdma_context *ctx, uint32_t sges, uint32_t inline_bytes);
 /*

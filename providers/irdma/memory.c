@@ -2,38 +2,18 @@
 /* Memory of queues: sizes, allocation and registration. */
 #include "providers/irdma/wqe.h"
 
-int irdma_memory_make(struct irdma_memory *memory, struct ibv_pd *pd, size_t length,
+int irdma_memory_make(struct kit_region *memory, struct ibv_pd *pd, size_t length,
 		      struct irdma_mem_reg_req request)
 {
 	struct verbs_udata udata = { .in = &request, .in_len = sizeof(request) };
-	struct verbs_reg_mr in = {
+	const struct verbs_reg_mr in = {
 		.pd = pd,
 		.length = length,
 		.access = IBV_ACCESS_LOCAL_WRITE,
 		.udata = &udata,
 	};
-	int r = kit_buf_alloc(&memory->buf, length);
 
-	if (r < 0)
-		return r;
-	in.addr = memory->buf.base;
-	in.iova = (uintptr_t)in.addr;
-	memory->mr.ibv_mr.context = pd->context;
-	r = uverbs_reg_mr(&memory->mr, &in);
-	if (r < 0) {
-		kit_buf_free(&memory->buf);
-		return r;
-	}
-	memory->mr.ibv_mr.pd = pd;
-	return 0;
-}
-
-void irdma_memory_free(struct irdma_memory *memory)
-{
-	if (memory->mr.ibv_mr.pd)
-		uverbs_dereg_mr(&memory->mr);
-	kit_buf_free(&memory->buf);
-	*memory = (struct irdma_memory){};
+	return kit_region_make(memory, &in, KIT_REGION_OF_PROCESS);
 }
 
 uint32_t irdma_shift(const struct irdma_context *ctx, uint32_t sges, uint32_t inline_bytes)

@@ -103,7 +103,7 @@ static int rings_make(struct irdma_qp *qp, const struct sizes *sizes)
 
 static void rings_free(struct irdma_qp *qp)
 {
-	irdma_memory_free(&qp->memory);
+	kit_region_free(&qp->memory);
 	free(qp->sq.sent);
 	free(qp->rq.wr_ids);
 }

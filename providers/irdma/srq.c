@@ -79,7 +79,7 @@ int irdma_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 	if (!r)
 		r = kernel_create(srq, in);
 	if (r < 0)
-		irdma_memory_free(&srq->memory);
+		kit_region_free(&srq->memory);
 	else
 		in->attr->attr.max_wr = (depth - 1) >> shift;
 	return r;
@@ -90,6 +90,6 @@ int irdma_destroy_srq(struct verbs_srq *vsrq)
 	int r = uverbs_destroy_srq(vsrq);
 
 	if (!r)
-		irdma_memory_free(&to_isrq(&vsrq->srq)->memory);
+		kit_region_free(&to_isrq(&vsrq->srq)->memory);
 	return r;
 }
