@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "tests/adapters/lab/scenario/script.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -162,6 +163,32 @@ int script_send(struct script *s, struct ibv_send_wr *wr)
 	for (; wr != bad; wr = wr->next)
 		s->sends++;
 	return r;
+}
+
+struct ibv_send_wr script_request(const struct script *s, enum ibv_wr_opcode opcode,
+				  struct ibv_sge *sge, int sges, unsigned flags)
+{
+	struct ibv_send_wr wr = {
+		.wr_id = 0x2000 + s->sends,
+		.opcode = opcode,
+		.send_flags = flags,
+		.sg_list = sge,
+		.num_sge = sges,
+		.wr.rdma = { 0x100000000 + SCRIPT_REMOTE, SCRIPT_RKEY },
+	};
+
+	if (opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
+		wr.imm_data = htonl(0x01020304);
+	if (opcode == IBV_WR_SEND_WITH_INV)
+		wr.invalidate_rkey = SCRIPT_RKEY;
+	return wr;
+}
+
+void script_post(struct script *s, struct ibv_send_wr *wr)
+{
+	if (!script_send(s, wr) && wr->send_flags & IBV_SEND_SIGNALED)
+		script_complete(s, false, s->sends - 1, wr->opcode,
+				(struct ibv_wc){ .byte_len = 8 });
 }
 
 int script_recv(struct script *s, int sges, uint32_t length)

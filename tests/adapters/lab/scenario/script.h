@@ -41,6 +41,11 @@ void script_connect(struct script *s, const struct ibv_qp_cap *cap);
 struct ibv_sge script_sge(const struct script *s, uint32_t offset, uint32_t length);
 /* Post @wr and print the result; a negative count posts a list of that many. */
 int script_send(struct script *s, struct ibv_send_wr *wr);
+/* Return a request with immediate data, a key to invalidate, or an address of the peer. */
+struct ibv_send_wr script_request(const struct script *s, enum ibv_wr_opcode opcode,
+				  struct ibv_sge *sge, int sges, unsigned flags);
+/* Post @wr, and complete it if it is signaled. */
+void script_post(struct script *s, struct ibv_send_wr *wr);
 int script_recv(struct script *s, int sges, uint32_t length);
 /*
  * Post and complete eight receives in each round, with fewer than @sges entries each. Then post

@@ -8,8 +8,6 @@
  */
 #include "tests/adapters/lab/scenario/script.h"
 
-#include <arpa/inet.h>
-
 enum {
 	SGES = 6,
 	RING = 64,
@@ -23,37 +21,11 @@ static const enum ibv_wr_opcode lists[] = {
 
 static const struct ibv_qp_cap large = { RING, 16, SGES, 3, 64 }, small = { 1, 1, 1, 1, 0 };
 
-static struct ibv_send_wr request(const struct script *s, enum ibv_wr_opcode opcode,
-				  struct ibv_sge *sge, int sges, unsigned flags)
-{
-	struct ibv_send_wr wr = {
-		.wr_id = 0x2000 + s->sends,
-		.opcode = opcode,
-		.send_flags = flags,
-		.sg_list = sge,
-		.num_sge = sges,
-		.wr.rdma = { 0x100000000 + SCRIPT_REMOTE, SCRIPT_RKEY },
-	};
-
-	if (opcode == IBV_WR_SEND_WITH_IMM || opcode == IBV_WR_RDMA_WRITE_WITH_IMM)
-		wr.imm_data = htonl(0x01020304);
-	if (opcode == IBV_WR_SEND_WITH_INV)
-		wr.invalidate_rkey = SCRIPT_RKEY;
-	return wr;
-}
-
-static void post(struct script *s, struct ibv_send_wr *wr)
-{
-	if (!script_send(s, wr) && wr->send_flags & IBV_SEND_SIGNALED)
-		script_complete(s, false, s->sends - 1, wr->opcode,
-				(struct ibv_wc){ .byte_len = 8 });
-}
-
 /* Post a send of @length bytes without its completion. */
 static void send_one(struct script *s, uint32_t length, unsigned flags)
 {
 	struct ibv_sge sge = script_sge(s, 5, length);
-	struct ibv_send_wr wr = request(s, IBV_WR_SEND, &sge, 1, flags);
+	struct ibv_send_wr wr = script_request(s, IBV_WR_SEND, &sge, 1, flags);
 
 	script_send(s, &wr);
 }
@@ -62,11 +34,11 @@ static void send_one(struct script *s, uint32_t length, unsigned flags)
 static void list(struct script *s, enum ibv_wr_opcode opcode, int count, int empty)
 {
 	struct ibv_sge sge[SGES + 1] = { 0 };
-	struct ibv_send_wr wr = request(s, opcode, sge, count, IBV_SEND_SIGNALED);
+	struct ibv_send_wr wr = script_request(s, opcode, sge, count, IBV_SEND_SIGNALED);
 
 	for (int n = 0; n < count; n++)
 		sge[n] = script_sge(s, 0x40 * n, n == empty ? 0 : 0x20 + n);
-	post(s, &wr);
+	script_post(s, &wr);
 }
 
 static void every_list(struct script *s)
@@ -88,10 +60,10 @@ static void every_inline(struct script *s)
 		bool two = i % 4 > 1;
 		struct ibv_sge sge[2] = { script_sge(s, 3, two ? first : length),
 					  script_sge(s, 0x200, length - first) };
-		struct ibv_send_wr wr =
-			request(s, opcode, sge, 1 + two, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+		struct ibv_send_wr wr = script_request(s, opcode, sge, 1 + two,
+						       IBV_SEND_SIGNALED | IBV_SEND_INLINE);
 
-		post(s, &wr);
+		script_post(s, &wr);
 	}
 }
 
@@ -100,12 +72,12 @@ static void refused(struct script *s)
 {
 	struct ibv_sge sge[SGES + 1] = { script_sge(s, 0, 65) };
 	struct ibv_send_wr wr =
-		request(s, IBV_WR_SEND, sge, 1, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
+		script_request(s, IBV_WR_SEND, sge, 1, IBV_SEND_SIGNALED | IBV_SEND_INLINE);
 
-	post(s, &wr);
+	script_post(s, &wr);
 	sge[0].length = 8;
 	wr.opcode = IBV_WR_RDMA_READ;
-	post(s, &wr);
+	script_post(s, &wr);
 	list(s, IBV_WR_SEND, SGES + 1, -1);
 }
 
@@ -113,9 +85,9 @@ static void every_flag(struct script *s)
 {
 	for (unsigned flags = 0; flags < 16; flags++) {
 		struct ibv_sge sge = script_sge(s, 5, 24);
-		struct ibv_send_wr wr = request(s, IBV_WR_SEND, &sge, 1, flags);
+		struct ibv_send_wr wr = script_request(s, IBV_WR_SEND, &sge, 1, flags);
 
-		post(s, &wr);
+		script_post(s, &wr);
 	}
 }
 
@@ -123,15 +95,15 @@ static void atomics(struct script *s)
 {
 	for (int i = 0; i < 4; i++) {
 		struct ibv_sge sge = script_sge(s, 0x80, 8);
-		struct ibv_send_wr wr =
-			request(s, i % 2 ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP,
-				&sge, 1, IBV_SEND_SIGNALED | (i / 2 ? IBV_SEND_FENCE : 0));
+		struct ibv_send_wr wr = script_request(
+			s, i % 2 ? IBV_WR_ATOMIC_FETCH_AND_ADD : IBV_WR_ATOMIC_CMP_AND_SWP, &sge, 1,
+			IBV_SEND_SIGNALED | (i / 2 ? IBV_SEND_FENCE : 0));
 
 		wr.wr.atomic.remote_addr = 0x200000000 + SCRIPT_REMOTE;
 		wr.wr.atomic.rkey = SCRIPT_RKEY;
 		wr.wr.atomic.compare_add = 0x1122334455667788;
 		wr.wr.atomic.swap = 0x99aabbccddeeff00;
-		post(s, &wr);
+		script_post(s, &wr);
 	}
 }
 
@@ -143,7 +115,8 @@ static void several(struct script *s)
 
 	for (int bad = 0; bad < 2; bad++) {
 		for (int i = 0; i < 3; i++) {
-			wr[i] = request(s, IBV_WR_SEND, &sge, 1, i == 1 ? 0 : IBV_SEND_SIGNALED);
+			wr[i] = script_request(s, IBV_WR_SEND, &sge, 1,
+					       i == 1 ? 0 : IBV_SEND_SIGNALED);
 			wr[i].next = i < 2 ? &wr[i + 1] : NULL;
 		}
 		if (bad)
@@ -159,11 +132,11 @@ static void laps(struct script *s)
 	for (int i = 0; i < LAPS; i++) {
 		struct ibv_sge sge[5];
 		struct ibv_send_wr wr =
-			request(s, IBV_WR_SEND, sge, 5, i % 8 == 7 ? IBV_SEND_SIGNALED : 0);
+			script_request(s, IBV_WR_SEND, sge, 5, i % 8 == 7 ? IBV_SEND_SIGNALED : 0);
 
 		for (int n = 0; n < 5; n++)
 			sge[n] = script_sge(s, 0x40 * n, 16);
-		post(s, &wr);
+		script_post(s, &wr);
 	}
 }
 
