@@ -208,7 +208,8 @@ struct device {
 	X(cxgb4) X(cxgb4_t5) X(cxgb4_t4) X(cxgb4_verbs)                                            \
 	X(irdma) X(irdma_iwarp) X(irdma_x722) X(irdma_gen3)                                        \
 	X(hns) X(hns_full) X(hns_hip08)                                                            \
-	X(ionic) X(ionic_v1)
+	X(ionic) X(ionic_v1)                                                                       \
+	X(mthca) X(mthca_tavor)
 /* clang-format on */
 
 #define DECLARE_DEVICE(name) extern const struct device device_##name;
