@@ -77,3 +77,11 @@ void mlx5_argument_write(uint32_t id, const uint8_t *bytes)
 	(void)id;
 	(void)bytes;
 }
+
+int mlx5_tag_op(struct object *qp, const uint8_t *segment, size_t length)
+{
+	(void)qp;
+	(void)segment;
+	(void)length;
+	return -EOPNOTSUPP;
+}
