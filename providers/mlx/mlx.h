@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Code that ConnectX-3 and the later adapters share: the receive ring, shared receive queues and
- * the completion ring. Only providers/mlx4 and providers/mlx5 include this header.
+ * the completion ring. InfiniHost has the same receive ring and the same segments. Only
+ * providers/mlx4, providers/mlx5 and providers/mthca include this header.
  *
  * Locks, in the order in which they are taken:
  *
