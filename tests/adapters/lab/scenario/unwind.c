@@ -79,6 +79,34 @@ static void with_qps(struct ibv_pd *pd, struct ibv_cq *cq, struct ibv_cq *other,
 		say("destroy first qp", NULL);
 }
 
+/* A shared receive queue, which is filled, and a queue pair that uses it. */
+static void with_srq(struct ibv_pd *pd, struct ibv_cq *cq, uint32_t lkey)
+{
+	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 8, .max_sge = 1 } };
+	struct ibv_srq *srq = ibv_create_srq(pd, &attr);
+	struct ibv_qp_init_attr init = {
+		.send_cq = cq,
+		.recv_cq = cq,
+		.srq = srq,
+		.qp_type = IBV_QPT_RC,
+		.cap = { 4, 0, 1, 0, 0 },
+	};
+	struct ibv_sge sge = { (uintptr_t)memory, 16, lkey };
+	struct ibv_recv_wr recv = { .sg_list = &sge, .num_sge = 1 }, *bad;
+	struct ibv_qp *qp;
+
+	say("srq", srq);
+	if (!srq)
+		return;
+	qp = ibv_create_qp(pd, &init);
+	say("qp of srq", qp);
+	for (int i = 0; i < 10; i++)
+		ibv_post_srq_recv(srq, &recv, &bad);
+	if (qp)
+		ibv_destroy_qp(qp);
+	ibv_destroy_srq(srq);
+}
+
 /* An XRC domain, its shared receive queue and both kinds of its queue pairs. */
 static void with_xrc(struct ibv_pd *pd, struct ibv_cq *cq)
 {
@@ -257,6 +285,7 @@ static void with_pd(struct ibv_context *context, struct ibv_pd *pd)
 	if (cq && other)
 		with_qps(pd, cq, other, ah, mr ? mr->lkey : 0);
 	if (cq) {
+		with_srq(pd, cq, mr ? mr->lkey : 0);
 		with_xrc(pd, cq);
 		with_domains(pd, cq);
 		with_frames(pd, cq);
