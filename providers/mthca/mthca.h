@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * InfiniHost adapters. Those with memory of their own (Tavor) learn of requests by registers alone.
- * Those with their memory in the host (Arbel, Sinai) also read doorbell records (records.c). The
- * first segment of a request describes the request behind it (wqe.h).
+ * InfiniHost adapters. One kind (Tavor) has its memory on the card and learns of requests by
+ * registers. The other kind (Arbel, Sinai) has its memory in the host and also reads doorbell
+ * records (records.c). The first segment of a request describes the request behind it (wqe.h).
  *
  * Locks, in the order in which they are taken:
  *

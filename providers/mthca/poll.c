@@ -124,7 +124,7 @@ FLAT void wc_fill_recv(const struct mthca_cqe *cqe, struct ibv_wc *wc)
 	wc->sl = path >> 12;
 	wc->dlid_path_bits = path & 0x7f;
 	wc->src_qp = be32toh(cqe->rqpn) & MTHCA_NUMBER_MASK;
-	wc->pkey_index = be16toh(*(const __be16 *)&cqe->imm);
+	wc->pkey_index = be16toh(cqe->pkey_index);
 }
 
 /* Fill in @wc from the entry of a success. Return: whether it completes a request. */

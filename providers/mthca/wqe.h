@@ -89,6 +89,7 @@ struct mthca_cqe {
 	__be16 rlid;
 	union {
 		__be32 imm;
+		__be16 pkey_index;
 		struct {
 			uint8_t syndrome, vendor;
 			__be16 doorbells;
