@@ -315,6 +315,9 @@ def case_full(options):
 
 def case_live(options):
     """Here, whatever the machine is like: the report is sound; without devices uroce works."""
+    # The program examines the shared library, and has no copy of it.
+    names = subprocess.run(["nm", "-D", "--undefined-only", options.program], stdout=subprocess.PIPE, check=True, text=True).stdout
+    assert " ibv_get_device_list@" in names and " ibv_open_device@" in names, names
     found = report(options)
     assert len({rung["exit_code"] for rung in found["rungs"]}) == len(found["rungs"]), found
     result = run(options, "--all")
