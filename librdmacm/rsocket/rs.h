@@ -11,7 +11,8 @@
  *   accept.c    listening, and the queue of accepted connections
  *   buffer.c    memory, queues and queue pair of a connection
  *   complete.c  completions, credits, and the wait for both
- *   send.c      sending, and shutting down
+ *   send.c      sending
+ *   shutdown.c  shutting down
  *   iomap.c     memory that the peer writes to by offset
  *   receive.c   receiving
  *   option.c    options and flags
