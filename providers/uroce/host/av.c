@@ -356,7 +356,8 @@ bool uroce_av_may_have(const struct uroce_av *av, uint32_t qpn)
 	if (!av->local || qpn <= 1 || qpn == MULTICAST_QPN)
 		return true;
 	host = path_host_host(av->path->host);
+	/* The table of this process's own queue pairs belongs to the threads that make progress. */
 	if (path_host_has_slot(av->path->host, slot))
-		return uroce_qp_find(host, qpn);
+		return true;
 	return slot && (uroce_shm_slot_used(host->shm, slot) || uroce_shm_foreign(host->shm, slot));
 }
