@@ -64,6 +64,7 @@ static void test_xrc(void **state)
 
 	fake_srq(f);
 	f->srq.vsrq.xrcd = &domain;
+	f->qp.extras = MLX5_EXTRA_SRQ;
 	f->srq.wr_ids[3] = 77;
 	for (uint32_t n = 0; n < 2; n++) {
 		uint32_t words[16];
