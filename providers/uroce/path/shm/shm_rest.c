@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 
 #include "providers/uroce/path/shm/shm_hello.h"
-#include "providers/uroce/wire/header.h"
+#include "providers/uroce/wire/wire.h"
 
 #define REST_NETWORK 0x7f4f0000 /* 127.79.0.0; the last 16 bits are the slot */
 
