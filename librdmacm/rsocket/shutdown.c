@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Shutting down: the ends of the two directions, and what the peer is told of them. */
+/* End the two directions of a connection, and send the messages that end them to the peer. */
 #include "librdmacm/rsocket/private.h"
 #include "librdmacm/rsocket/rs.h"
 
