@@ -162,7 +162,7 @@ static void clean_locked(struct cx_cq *cq, uint32_t number)
 		barrier_from_device();
 		head = cqe_get(cqe, 0);
 		if (head >> CQE_NUMBER_SHIFT == number) {
-			head = htobe32(NUMBER_NONE << CQE_NUMBER_SHIFT |
+			head = htobe32((uint32_t)NUMBER_NONE << CQE_NUMBER_SHIFT |
 				       (head & ((1 << CQE_NUMBER_SHIFT) - 1)));
 			memcpy(cqe, &head, sizeof(head));
 		}
