@@ -170,7 +170,6 @@ static int host_new(struct uroce_host **ret_host)
 	if (!r)
 		r = uroce_shm_open(&host->paths, &host->shm);
 	if (!r) {
-		host->first_rests = host->shm->first_rests;
 		decorate(host);
 		uroce_regions_show(host);
 		r = uroce_thread_start(host);

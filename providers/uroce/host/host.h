@@ -111,8 +111,7 @@ struct uroce_host {
 	/* [index of the QPN]; under lock, like the next three members */
 	struct uroce_resting *resting;
 	struct uroce_rest rests[PATH_STRANDS];
-	bool rests_full;  /* no further block is claimed to let numbers rest */
-	bool first_rests; /* the first block rests and has no numbers for QPs */
+	bool rests_full; /* no further block is claimed to let numbers rest */
 	uint32_t next_srqn;
 	atomic_uint next_handle; /* next handle of a CQ or SRQ */
 	pthread_mutex_t lock;	 /* devices, QP numbers */

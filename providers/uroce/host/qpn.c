@@ -17,13 +17,11 @@ enum {
 
 /* --- numbers; under host->lock --- */
 
-/* Return the process's block that contains the index; 0: none with numbers for QPs. */
+/* Return the process's block that contains the index; 0: none. */
 static uint16_t block_of(const struct uroce_host *host, uint32_t index)
 {
-	uint16_t slot = atomic_load_explicit(&host->paths.blocks[index >> UROCE_QPN_BLOCK_BITS],
-					     memory_order_relaxed);
-
-	return host->first_rests && slot == host->paths.slot ? 0 : slot;
+	return atomic_load_explicit(&host->paths.blocks[index >> UROCE_QPN_BLOCK_BITS],
+				    memory_order_relaxed);
 }
 
 static unsigned int blocks_count(const struct uroce_host *host)
@@ -35,19 +33,11 @@ static unsigned int blocks_count(const struct uroce_host *host)
 	return count;
 }
 
-/*
- * Claim a block, and take the next number from it. Without another block, use the first one
- * although it rests. @needed: log a failure.
- */
+/* Claim a block, and take the next number from it. @needed: log a failure. */
 static int block_add(struct uroce_host *host, bool needed)
 {
-	bool spare = host->first_rests;
-	int slot = uroce_shm_slot_more(host->shm, needed && !spare);
+	int slot = uroce_shm_slot_more(host->shm, needed);
 
-	if (slot < 0 && spare) {
-		host->first_rests = false;
-		slot = host->paths.slot;
-	}
 	if (slot < 0)
 		return slot;
 	host->next_qpn = uroce_slot_place(slot) * BLOCK | (host->next_qpn & BLOCK_MASK);

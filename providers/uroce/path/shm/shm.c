@@ -43,7 +43,7 @@ int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
 		return -ENOMEM;
 	shm->host = host;
 	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
-		shm->listeners[i] = shm->rests[i] = -1;
+		shm->listeners[i] = -1;
 	shm->bell = shm->board_fd = shm->look = shm->looked_at = -1;
 	shm->patience = PATIENCE;
 	shm->path = (struct uroce_path){ .ops = &uroce_shm_ops,
@@ -91,10 +91,9 @@ void uroce_shm_close(struct uroce_shm *shm)
 	peers_free(&shm->peers);
 	peers_free(&shm->gone);
 	shm_segments_free(shm);
-	for (unsigned int i = 0; i < UROCE_BLOCKS; i++) {
-		shm_fd_forget(&shm->listeners[i]);
-		shm_fd_forget(&shm->rests[i]);
-	}
+	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
+		if (shm->listeners[i] >= 0)
+			close(shm->listeners[i]);
 	if (shm->bell >= 0)
 		close(shm->bell);
 	shm_trust_end(shm);

@@ -27,7 +27,6 @@
  *   shm_shared.c   files in memory that two processes map
  *   shm_ring.c     rings of records
  *   shm_slot.c     slots
- *   shm_rest.c     slots that no process takes for a minute
  *   shm_trust.c    which processes may be peers
  *   shm_call.c     the handshake of the process that wants a peer
  *   shm_waiter.c   waiting for the end of the handshake
@@ -103,10 +102,7 @@ struct uroce_shm {
 	struct path_host *host;
 	int listeners[UROCE_BLOCKS]; /* listeners of this process's slots, indexed by
 					uroce_slot_place(); -1: none */
-	/* sockets that let these slots rest later, and whether they shall; -1: not possible */
-	int rests[UROCE_BLOCKS];
-	atomic_bool rest_later[UROCE_BLOCKS];
-	int bell; /* eventfd of this process */
+	int bell;		     /* eventfd of this process */
 	int board_fd;
 	bool fences;		 /* this process can fence for its peers: fence.h */
 	atomic_uint editions;	 /* last value of an edition on the board */
@@ -152,7 +148,6 @@ struct uroce_shm {
 	uint64_t complete_begun; /* ns: time of the last check */
 	bool complete;
 	bool complete_cheap; /* the last check was short, so the next may follow at once */
-	bool first_rests;    /* the first slot rested when it was claimed */
 };
 
 /* Return the calls of a slot. NULL: there were none for it and its neighbours. */
@@ -188,14 +183,6 @@ bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
  * -errno: go on without a turn.
  */
 int uroce_shm_turn_take(void);
-
-/* --- shm_rest.c --- */
-
-/*
- * Let the slot rest for a minute when this process ends, because peers may know its queue pairs.
- * Only the first call for a slot makes a system call.
- */
-void uroce_shm_rest_later(struct uroce_shm *shm, uint16_t slot);
 
 /* Return the listener of the first slot of this process. */
 static inline int uroce_shm_listener(const struct uroce_shm *shm)

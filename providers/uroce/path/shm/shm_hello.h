@@ -85,16 +85,6 @@ bool shm_slot_is_named(uint16_t slot, const char *name, size_t length);
 /* Return whether the process that listens at @slot may be a peer. @conn: a connection to it. */
 bool shm_slot_admits(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid);
 
-/* --- shm_rest.c --- */
-
-/* Create a socket for shm_rest_bind(). Return: -errno if slots cannot rest. */
-int shm_rest_socket(void);
-/*
- * Bind the socket for the slot, unless the slot rests or a process has it. Return: whether the slot
- * may be claimed. @fd: -1: slots cannot rest
- */
-bool shm_rest_bind(uint16_t slot, int fd);
-
 /* --- shm_listing.c --- */
 
 /* Slots at which a process listens. */

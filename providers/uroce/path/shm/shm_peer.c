@@ -480,10 +480,8 @@ void uroce_shm_forked(struct uroce_shm *shm)
 	shm_segments_forked(shm);
 	shm_fd_forget(&shm->board_fd);
 	shm_trust_end(shm);
-	for (unsigned int i = 0; i < UROCE_BLOCKS; i++) {
+	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
 		shm->listeners[i] = -1;
-		shm_fd_forget(&shm->rests[i]);
-	}
 	shm->bell = -1;
 }
 

@@ -199,103 +199,38 @@ static void explain_slots(const struct uroce_shm *shm)
 			foreign, uid);
 }
 
-/* Sockets for a slot that is searched. A socket that could not be bound serves for the next slot.
- */
-struct slot_search {
-	int listener;
-	int rest;	/* -1: none yet */
-	bool resting;	/* also take a slot that rests */
-	bool rests_now; /* the slot that was taken rests */
-};
-
-/* Bind the socket that lets the slot rest later. Return: false: the slot rests now. */
-static bool search_rests(struct slot_search *search, uint16_t slot)
+/* Listen at a slot. -EADDRINUSE: another process has it. */
+static int slot_listen(struct uroce_shm *shm, uint16_t slot, int fd)
 {
-	if (search->rest < 0)
-		search->rest = shm_rest_socket();
-	return shm_rest_bind(slot, search->rest);
-}
-
-static void search_rest_drop(struct slot_search *search)
-{
-	if (search->rest >= 0)
-		close(search->rest);
-	search->rest = -1;
-}
-
-/* Listen at a slot. -EADDRINUSE: another process has it, or it rests. */
-static int slot_listen(struct uroce_shm *shm, uint16_t slot, struct slot_search *search)
-{
-	unsigned int place = uroce_slot_place(slot);
 	struct sockaddr_un address;
 	socklen_t len = slot_address(slot, &address);
-	bool rested = search_rests(search, slot);
 
-	if (!rested && !search->resting)
-		return -EADDRINUSE;
-	if (bind(search->listener, (struct sockaddr *)&address, len)) {
-		int r = uroce_call_failed("bind");
-
-		if (rested)
-			search_rest_drop(search);
-		return r;
-	}
-	if (listen(search->listener, BACKLOG))
+	if (bind(fd, (struct sockaddr *)&address, len))
+		return uroce_call_failed("bind");
+	if (listen(fd, BACKLOG))
 		return uroce_call_failed("listen");
-	shm->listeners[place] = take_fd(&search->listener);
-	if (rested)
-		shm->rests[place] = take_fd(&search->rest);
-	search->rests_now = !rested;
+	shm->listeners[uroce_slot_place(slot)] = fd;
 	path_host_take(shm->host, slot);
 	return 0;
 }
 
-static int search_begin(struct slot_search *search)
+int shm_slot_claim(struct uroce_shm *shm)
 {
-	*search = (struct slot_search){
-		.listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
-		.rest = -1,
-	};
-	return search->listener < 0 ? uroce_call_failed("socket") : 0;
-}
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int r = fd < 0 ? uroce_call_failed("socket") : -EADDRINUSE;
 
-static void search_end(struct slot_search *search)
-{
-	search_rest_drop(search);
-	if (search->listener >= 0)
-		close(search->listener);
-}
-
-/*
- * Take the lowest free slot, because UDP datagrams are steered by slot: udp_socket.c. It may rest,
- * because QPs can have numbers of further slots.
- */
-static int slot_claim_first(struct uroce_shm *shm, struct slot_search *search)
-{
-	int r = -EADDRINUSE;
-
-	search->resting = true;
+	/* Take the lowest free slot, because UDP datagrams are steered by slot: udp_socket.c. */
 	for (unsigned int slot = 1; slot < UROCE_FIRST_SLOTS && r == -EADDRINUSE; slot++) {
-		r = slot_listen(shm, slot, search);
+		r = slot_listen(shm, slot, fd);
 		if (!r)
 			shm->host->slot = slot;
 	}
-	shm->first_rests = search->rests_now;
-	return r;
-}
-
-int shm_slot_claim(struct uroce_shm *shm)
-{
-	struct slot_search search;
-	int r = search_begin(&search);
-
-	if (!r)
-		r = slot_claim_first(shm, &search);
 	if (r == -EADDRINUSE) {
 		explain_slots(shm);
 		r = -EUSERS;
 	}
-	search_end(&search);
+	if (!r)
+		take_fd(&fd);
 	return r;
 }
 
@@ -311,10 +246,10 @@ static unsigned int slots_own(const struct uroce_shm *shm)
 }
 
 /* Claim a slot that is free, at a place at which this process has no slot. */
-static int slot_claim_one(struct uroce_shm *shm, uint16_t slot, struct slot_search *search)
+static int slot_claim_one(struct uroce_shm *shm, uint16_t slot, int fd)
 {
 	int r = shm->listeners[uroce_slot_place(slot)] >= 0 ? -EADDRINUSE
-							    : slot_listen(shm, slot, search);
+							    : slot_listen(shm, slot, fd);
 
 	return r < 0 ? r : slot;
 }
@@ -323,52 +258,38 @@ static int slot_claim_one(struct uroce_shm *shm, uint16_t slot, struct slot_sear
  * Claim a further slot from the highest on, away from first slots. Prefer the family of the first
  * slot, because UDP datagrams are steered by family.
  */
-static int slot_claim_more(struct uroce_shm *shm, struct slot_search *search)
+static int slot_claim_more(struct uroce_shm *shm, int fd)
 {
 	unsigned int family = 1 << UROCE_FAMILY_BITS, slot;
 	int r = -EADDRINUSE;
 
 	for (slot = SHM_SLOTS - family + shm->host->slot % family;
 	     slot >= UROCE_FIRST_SLOTS && r == -EADDRINUSE; slot -= family)
-		r = slot_claim_one(shm, slot, search);
+		r = slot_claim_one(shm, slot, fd);
 	for (slot = SHM_SLOTS - 1; slot && r == -EADDRINUSE; slot--)
-		r = slot_claim_one(shm, slot, search);
-	return r;
-}
-
-/* Claim a further slot whose listener the thread watches. */
-static int slot_claim_watched(struct uroce_shm *shm, struct slot_search *search)
-{
-	const struct path_events *events = shm->host->events;
-	int fd = search->listener, r = events->watch(shm->host, fd, WATCH_LISTENER, NULL);
-
-	if (r < 0)
-		return r;
-	r = slot_claim_more(shm, search);
-	search->resting = true;
-	if (r == -EADDRINUSE)
-		r = slot_claim_more(shm, search);
-	if (r < 0)
-		events->unwatch(shm->host, fd);
+		r = slot_claim_one(shm, slot, fd);
 	return r == -EADDRINUSE ? -ENOMEM : r;
 }
 
 int uroce_shm_slot_more(struct uroce_shm *shm, bool needed)
 {
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct shm_peer *self = shm_peer_lookup(shm, shm->host->slot);
-	struct slot_search search;
-	int slot = search_begin(&search);
+	int r = fd < 0 ? -errno : shm->host->events->watch(shm->host, fd, WATCH_LISTENER, NULL);
+	int slot = r < 0 ? r : slot_claim_more(shm, fd);
 
-	if (!slot)
-		slot = slot_claim_watched(shm, &search);
-	search_end(&search);
-	if (slot >= 0)
-		atomic_store_explicit(&shm->by_slot[slot], self, memory_order_release);
-	else if (needed)
-		log_err("uroce: no further numbers for queue pairs, of which this process has %u blocks of %u: %s",
-			slots_own(shm), 1 << UROCE_QPN_BLOCK_BITS,
-			slot == -ENOMEM ? "there are none, or other processes have them"
-					: strerror(-slot));
+	if (slot < 0) {
+		if (fd >= 0 && !r)
+			shm->host->events->unwatch(shm->host, fd);
+		if (needed)
+			log_err("uroce: no further numbers for queue pairs, of which this process has %u blocks of %u: %s",
+				slots_own(shm), 1 << UROCE_QPN_BLOCK_BITS,
+				slot == -ENOMEM ? "there are none, or other processes have them"
+						: strerror(-slot));
+		return slot;
+	}
+	atomic_store_explicit(&shm->by_slot[slot], self, memory_order_release);
+	take_fd(&fd);
 	return slot;
 }
 
