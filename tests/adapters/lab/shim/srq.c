@@ -48,6 +48,7 @@ int srq_create(struct ib_uverbs_create_xsrq *q, struct command *c, struct object
 	    : !is_possible(q)	? EINVAL
 				: device->create_srq(srq, q, c);
 	if (r) {
+		trace_line("# refused %s", object_name(OBJECT_SRQ, srq->handle));
 		trace_unwatch(srq);
 		object_free(srq);
 		return r;
