@@ -3,6 +3,7 @@
  * Datagram sockets that processes share, if some of them are stopped or killed. The test process
  * has a plain socket, a parent has the shared one, and the child of the parent uses it.
  */
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -393,7 +394,7 @@ static void fresh_run(const char *name, void (*run)(void))
 	pid = fork();
 	if (pid == 0) {
 		setenv("SOCKET_CASE", name, 1);
-		freopen("/dev/null", "w", stdout);
+		dup2(open("/dev/null", O_WRONLY), STDOUT_FILENO);
 		execl("/proc/self/exe", "socket_cases", name, NULL);
 		_exit(127);
 	}
