@@ -116,12 +116,6 @@ expect 16 'libibverbs.d' 'ibverbs-providers' \
     rdma-doctor
 expect 16 "couldn't load driver" 'reinstall the package of the provider' \
     mounted 'mount --bind /dev/null $BUILD/lib/librxe-rdmav101.so' -- rdma-doctor
-expect 16 "couldn't read config file.*Permission denied" 'chmod 0644' \
-    mounted 'cp $BUILD/lib/libibverbs.d/rxe.driver closed; chmod 600 closed;
-        mount --bind closed $BUILD/lib/libibverbs.d/rxe.driver' -- $uid1000 rdma-doctor
-expect 16 "provider rxe loads; ignoring bad config directive 'macth driver_id 9'" 'mend the file' \
-    mounted '(cat $BUILD/lib/libibverbs.d/rxe.driver; echo macth driver_id 9) >odd;
-        mount --bind odd $BUILD/lib/libibverbs.d/rxe.driver' -- rdma-doctor --strict
 if theirs=$(ldconfig -p | sed -n 's/.*libibverbs\.so\.1 .*x86-64.* => //p' | head -n 1) && [ "$theirs" ]; then
     expect 16 "$theirs, the libibverbs that is loaded" 'one release' \
         env LD_LIBRARY_PATH="${theirs%/*}" rdma-doctor
@@ -150,9 +144,7 @@ expect 19 'only link-local GIDs: link0' 'ip address add' rdma-doctor -d link0
 rdma link delete rxe_link
 ip link delete link0
 
-# Namespaces. Devices are shared, and sysfs stays the one of the first namespace, as with PrivateNetwork= of systemd.
-expect 19 'interface vm0 of another network namespace' 'ip link set vm0 netns' unshare -n rdma-doctor -d rxe0
-# The mode can be changed only while there is no other network namespace.
+# Namespaces. The mode can be changed only while there is no other network namespace.
 rdma system set netns exclusive
 expect 12 'this network namespace has no RDMA device' 'rdma dev set DEVICE netns' \
     unshare -n -m --propagation private \
@@ -176,7 +168,6 @@ until grep -q ACTIVE /sys/class/infiniband/rxe0/ports/1/state; do
 done
 chmod 0666 /dev/infiniband/uverbs* /dev/infiniband/rdma_cm
 expect 0 'No fault' '' rdma-doctor
-"$SUITE/../../programs/doctor/test_doctor.py" killed "$(type -P rdma-doctor)" --config - --providers - >killed 2>&1 || { cat killed; failed=1; }
 rdma-doctor --json | python3 -c 'import json, sys; json.load(sys.stdin)' || failed=1
 echo "$count reports"
 exit $failed
