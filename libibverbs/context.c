@@ -91,7 +91,7 @@ int verbs_context_create(struct verbs_device *device, int cmd_fd,
 	int r = context_alloc(device, cmd_fd, &ctx);
 
 	if (r < 0) {
-		if (cmd_fd >= 0)
+		if (cmd_fd >= 0 && !in->imported)
 			close(cmd_fd);
 		return r;
 	}
@@ -102,6 +102,8 @@ int verbs_context_create(struct verbs_device *device, int cmd_fd,
 	if (r < 0) {
 		verbs_err(&ctx->context, "%s: %s",
 			  in->imported ? "ibv_import_device" : "ibv_open_device", strerror(-r));
+		if (in->imported)
+			ctx->context.cmd_fd = -1; /* the program keeps it */
 		context_free(ctx);
 		return r;
 	}

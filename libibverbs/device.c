@@ -445,7 +445,6 @@ static int device_import(int cmd_fd, struct verbs_context **ret_ctx)
 	const struct verbs_open_context in = { .imported = true };
 	struct verbs_device *device = NULL;
 	int r = device_of_descriptor(cmd_fd, &device);
-	int fd;
 
 	if (r < 0) {
 		log_err("libibverbs ibv_import_device: descriptor %d: %s%s", cmd_fd, strerror(-r),
@@ -454,8 +453,7 @@ static int device_import(int cmd_fd, struct verbs_context **ret_ctx)
 				       : "");
 		return r;
 	}
-	fd = fcntl(cmd_fd, F_DUPFD_CLOEXEC, 0);
-	r = fd < 0 ? -errno : verbs_context_create(device, fd, &in, ret_ctx);
+	r = verbs_context_create(device, cmd_fd, &in, ret_ctx);
 	verbs_device_put(device);
 	return r;
 }

@@ -171,7 +171,7 @@ static inline void verbs_parent_release(struct ibv_pd *pd)
 
 /* context.c */
 
-/* Open @device. The context owns @cmd_fd of a kernel device afterwards. On failure it is closed. */
+/* Open @device. The context owns @cmd_fd then. A failure closes it, except that of an import. */
 int verbs_context_create(struct verbs_device *device, int cmd_fd,
 			 const struct verbs_open_context *in, struct verbs_context **ret_ctx);
 void verbs_context_destroy(struct verbs_context *ctx);

@@ -191,7 +191,8 @@ static int probe_dm_limit(struct agent *agent, struct things *t)
 /* A second context of the same device. The objects that it imports are those of the first. */
 static int probe_import(struct agent *agent, struct things *t)
 {
-	struct ibv_context *context = ibv_import_device(dup(agent->context->cmd_fd));
+	int fd = dup(agent->context->cmd_fd);
+	struct ibv_context *context = ibv_import_device(fd);
 	struct ibv_pd *pd = context ? ibv_import_pd(context, agent->pd->handle) : NULL;
 	struct ibv_mr *copy = NULL;
 	int r = EOPNOTSUPP;
@@ -208,6 +209,8 @@ static int probe_import(struct agent *agent, struct things *t)
 		ibv_unimport_pd(pd);
 	if (context)
 		ibv_close_device(context);
+	else
+		close(fd);
 	return r;
 }
 

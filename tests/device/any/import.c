@@ -17,6 +17,22 @@ static bool is_imported(const void *object, bool expected)
 	return expected;
 }
 
+/* Import a context by a duplicate of its descriptor. The new context owns the duplicate; if there
+ * is none, the caller still does. */
+static struct ibv_context *import_context(int cmd_fd)
+{
+	int fd = dup(cmd_fd), error;
+	struct ibv_context *ctx = ibv_import_device(fd);
+
+	error = errno;
+	if (ctx)
+		CHECK_INT(ctx->cmd_fd, fd);
+	else
+		CHECK_OK(close(fd));
+	errno = error;
+	return ctx;
+}
+
 static bool imports_contexts(const struct rt_dev *dev)
 {
 	return !rt_is_rxe(dev) && !rt_is_iwarp(dev);
@@ -44,7 +60,7 @@ static void device(void)
 {
 	struct rt_dev *dev = rt_open(), imported = *dev;
 
-	imported.ctx = ibv_import_device(dev->ctx->cmd_fd);
+	imported.ctx = import_context(dev->ctx->cmd_fd);
 	if (is_imported(imported.ctx, imports_contexts(dev))) {
 		struct rt_buf from = rt_buf_alloc(dev, 4096, RT_ACCESS);
 		struct rt_buf to = rt_buf_alloc(dev, 4096, RT_ACCESS);
@@ -58,6 +74,19 @@ static void device(void)
 		rt_buf_free(&from);
 		rt_buf_free(&to);
 	}
+	rt_close(dev);
+}
+
+/* No descriptor is left, whether the import succeeds or fails. */
+static void descriptors(void)
+{
+	struct rt_dev *dev = rt_open();
+	int before = rt_use().descriptors;
+	struct ibv_context *ctx = import_context(dev->ctx->cmd_fd);
+
+	if (is_imported(ctx, imports_contexts(dev)))
+		CHECK_OK(ibv_close_device(ctx));
+	CHECK_INT(rt_use().descriptors, before);
 	rt_close(dev);
 }
 
@@ -302,7 +331,6 @@ static struct importer importer_open(int socket)
 	i.dev = *i.own;
 	i.dev.ctx = ibv_import_device(fd);
 	CHECK(i.dev.ctx);
-	close(fd);
 	i.dev.pd = ibv_import_pd(i.dev.ctx, i.told.pd);
 	CHECK(i.dev.pd);
 	return i;
@@ -505,10 +533,16 @@ static void import_wrongly(int socket, int arg)
 	struct ibv_pd *pd, *again;
 	struct ibv_mr *mr, *own;
 	uint8_t bytes[100];
-	int pipes[2], pair[2];
+	int pipes[2], pair[2], before;
+	struct ibv_context *other;
 
 	rt_log_capture();
 	i = importer_open(socket);
+	before = rt_use().descriptors;
+	other = import_context(i.dev.ctx->cmd_fd);
+	CHECK(other);
+	CHECK_OK(ibv_close_device(other));
+	CHECK_INT(rt_use().descriptors, before);
 	CHECK_OK(pipe(pipes));
 	CHECK_OK(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair));
 	refused(ibv_import_device(pipes[0]), EINVAL, "not the cmd_fd");
@@ -612,7 +646,7 @@ static void killed_owner(void)
 	VERIFY(pair.b.buf.p, 1000, 8);
 	CHECK(!ibv_import_mr(i.dev.pd, i.told.mr));
 	CHECK_INT(errno, ENODEV);
-	CHECK(!ibv_import_device(i.dev.ctx->cmd_fd));
+	CHECK(!import_context(i.dev.ctx->cmd_fd));
 	CHECK_INT(errno, ENODEV);
 	rt_pair_close(&pair);
 	ibv_unimport_mr(mr);
@@ -624,7 +658,7 @@ static struct owner parent;
 
 static void import_inherited(int socket, int arg)
 {
-	struct ibv_context *ctx = ibv_import_device(parent.dev->ctx->cmd_fd);
+	struct ibv_context *ctx = import_context(parent.dev->ctx->cmd_fd);
 	struct ibv_pd *imported = ctx ? ibv_import_pd(ctx, parent.dev->pd->handle) : NULL;
 	struct ibv_mr *mr = imported ? ibv_import_mr(imported, parent.mr->handle) : NULL;
 
@@ -661,6 +695,7 @@ static void forked(void)
 
 static const struct rt_case cases[] = {
 	{ "device", device },
+	{ "descriptors", descriptors },
 	{ "pd", pd },
 	{ "pd_first", pd_first },
 	{ "window_first", window_first },

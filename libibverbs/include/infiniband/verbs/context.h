@@ -213,7 +213,7 @@ struct ibv_fd_arr {
 
 /**
  * ibv_import_device() - a context on a device another process opened
- * @cmd_fd: its ibv_context.cmd_fd, e.g. received over a Unix socket; the library takes its own copy
+ * @cmd_fd: its ibv_context.cmd_fd, e.g. received over a Unix socket; ibv_close_device() closes it
  *
  * Return: the context; NULL with errno EOPNOTSUPP or that of ibv_open_device().
  */

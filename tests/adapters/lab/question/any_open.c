@@ -3,7 +3,23 @@
 #include "tests/adapters/lab/scenario/script.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
+#include <unistd.h>
+
+/* An import owns the descriptor, and one that fails leaves it open. */
+static void import(int cmd_fd)
+{
+	int fd = dup(cmd_fd);
+	struct ibv_context *ctx = ibv_import_device(fd);
+
+	if (!ctx) {
+		must(!close(fd), "descriptor of a refused import");
+		return;
+	}
+	must(ctx->cmd_fd == fd && !ibv_close_device(ctx), "close of an import");
+	must(fcntl(fd, F_GETFD) < 0 && errno == EBADF, "descriptor of an import");
+}
 
 int main(int argc, char **argv)
 {
@@ -22,7 +38,9 @@ int main(int argc, char **argv)
 	}
 	must(ctx, "open");
 	pd = ibv_alloc_pd(ctx);
-	must(pd && !ibv_dealloc_pd(pd) && !ibv_close_device(ctx), "use");
+	must(pd && !ibv_dealloc_pd(pd), "use");
+	import(ctx->cmd_fd);
+	must(!ibv_close_device(ctx), "close");
 	ibv_free_device_list(list);
 	return 0;
 }
