@@ -80,19 +80,18 @@ static void grh_fill(struct mlx4_ah *ah, const struct ibv_ah_attr *attr)
 
 int mlx4_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in)
 {
-	const struct mlx4_context *ctx = to_mctx(ibah->context);
+	struct mlx4_context *ctx = to_mctx(ibah->context);
 	const struct ibv_ah_attr *attr = in->attr;
 	struct mlx4_ah *ah = to_mah(ibah);
 	const struct mlx4_pd *pd = (struct mlx4_pd *)verbs_pd_protection(ibah->pd);
-	unsigned int port = attr->port_num - 1u;
+	struct mlx4_port port;
 	bool ethernet;
+	int r = mlx4_port_ask(ctx, attr->port_num, &port);
 
-	if (port >= MLX4_PORTS || !ctx->link_layer[port]) {
-		verbs_err(ibah->context, "ibv_create_ah: there is no port %u", attr->port_num);
-		return -EINVAL;
-	}
-	ethernet = ctx->link_layer[port] == IBV_LINK_LAYER_ETHERNET;
-	if (!attr->is_global && (ethernet || ctx->port_flags[port] & IBV_QPF_GRH_REQUIRED)) {
+	if (r < 0)
+		return r;
+	ethernet = port.link_layer == IBV_LINK_LAYER_ETHERNET;
+	if (!attr->is_global && (ethernet || port.flags & IBV_QPF_GRH_REQUIRED)) {
 		verbs_err(ibah->context, "ibv_create_ah: port %u needs is_global and a GID",
 			  attr->port_num);
 		return -EINVAL;
@@ -107,7 +106,7 @@ int mlx4_create_ah(struct ibv_ah *ibah, const struct verbs_create_ah *in)
 	}
 	if (attr->is_global)
 		grh_fill(ah, attr);
-	return ethernet ? ethernet_fill(ah, attr, ctx->port_caps[port]) : 0;
+	return ethernet ? ethernet_fill(ah, attr, port.caps) : 0;
 }
 
 int mlx4_destroy_ah(struct ibv_ah *ibah)

@@ -154,6 +154,29 @@ static void clock_map(struct mlx4_context *ctx, const struct mlx4_uverbs_ex_quer
 		ctx->clock = (struct kit_page){};
 }
 
+int mlx4_port_ask(struct mlx4_context *ctx, unsigned int number, struct mlx4_port *ret_port)
+{
+	struct ibv_port_attr attr;
+	struct mlx4_port *port;
+	int r = 0;
+
+	if (!number || number > MLX4_PORTS) {
+		verbs_err(&ctx->vctx.context, "there is no port %u", number);
+		return -EINVAL;
+	}
+	port = &ctx->ports[number - 1];
+	pthread_mutex_lock(&ctx->port_lock);
+	if (!port->known) {
+		r = kit_context_port(&ctx->vctx.context, number, &attr);
+		if (!r)
+			*port = (struct mlx4_port){ attr.port_cap_flags, attr.flags,
+						    attr.link_layer, true };
+	}
+	*ret_port = *port;
+	pthread_mutex_unlock(&ctx->port_lock);
+	return r;
+}
+
 static int facts_read(struct mlx4_context *ctx)
 {
 	struct ibv_context *ibctx = &ctx->vctx.context;
@@ -169,15 +192,11 @@ static int facts_read(struct mlx4_context *ctx)
 	limits_set(ctx, &attr.orig_attr);
 	ctx->max_inl_recv = resp.max_inl_recv_sz;
 	clock_map(ctx, &resp);
-	for (unsigned int i = 0; i < min_of(attr.orig_attr.phys_port_cnt, MLX4_PORTS); i++) {
-		struct ibv_port_attr port;
+	/* A port that does not answer is asked again when it is used. */
+	for (unsigned int i = 1; i <= min_of(attr.orig_attr.phys_port_cnt, MLX4_PORTS); i++) {
+		struct mlx4_port port;
 
-		r = kit_context_port(ibctx, i + 1, &port);
-		if (r < 0)
-			return r;
-		ctx->link_layer[i] = port.link_layer;
-		ctx->port_flags[i] = port.flags;
-		ctx->port_caps[i] = port.port_cap_flags;
+		mlx4_port_ask(ctx, i, &port);
 	}
 	return 0;
 }
@@ -203,6 +222,7 @@ int mlx4_open_context(struct verbs_context *vctx, const struct verbs_open_contex
 	idtable_init(&ctx->qps);
 	idtable_init(&ctx->xrc_srqs);
 	pthread_mutex_init(&ctx->qp_lock, NULL);
+	pthread_mutex_init(&ctx->port_lock, NULL);
 	r = registers_map(ctx);
 	if (!r)
 		r = facts_read(ctx);
@@ -220,6 +240,7 @@ void mlx4_close_context(struct verbs_context *vctx)
 		munmap(ctx->uar, ctx->page_size);
 	if (ctx->bf)
 		munmap(ctx->bf, ctx->page_size);
+	pthread_mutex_destroy(&ctx->port_lock);
 	pthread_mutex_destroy(&ctx->qp_lock);
 	idtable_destroy(&ctx->xrc_srqs);
 	idtable_destroy(&ctx->qps);

@@ -45,6 +45,13 @@ enum {
 	MLX4_WQE_PREFETCH = 2048, /* bytes that the adapter may prefetch behind the last request */
 };
 
+/* Facts of a port that do not change. */
+struct mlx4_port {
+	uint32_t caps;
+	uint8_t flags, link_layer;
+	bool known; /* false: the port has not answered yet */
+};
+
 struct mlx4_context {
 	struct verbs_context vctx;
 	uint32_t page_size;
@@ -53,10 +60,9 @@ struct mlx4_context {
 	uint32_t max_qp_wr, max_sge, max_srq_wr, max_srq_sge;
 	uint32_t max_inl_recv;
 	bool atomics, ud_checksums, raw_checksums;
-	uint8_t log_wq_range; /* for the next work queue: set by mlx4dv_set_context_attr() */
-	uint8_t link_layer[MLX4_PORTS];
-	uint8_t port_flags[MLX4_PORTS];
-	uint32_t port_caps[MLX4_PORTS];
+	uint8_t log_wq_range;	   /* for the next work queue: set by mlx4dv_set_context_attr() */
+	pthread_mutex_t port_lock; /* protects `ports` */
+	struct mlx4_port ports[MLX4_PORTS];
 
 	char *uar;	  /* registers of doorbells */
 	char *bf;	  /* page of the register for requests; NULL: none */
@@ -160,6 +166,9 @@ int mlx4_query_device(struct ibv_context *ctx, const struct verbs_query_device *
 		      struct ibv_device_attr_ex *ret_attr);
 int mlx4_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *values);
 int mlx4_alloc_pd(struct ibv_pd *pd, struct verbs_udata *udata);
+/* Return the facts of a port, from the kernel if it has not answered yet. -EINVAL: no such port, or
+ * another error of the kernel; both are logged. */
+int mlx4_port_ask(struct mlx4_context *ctx, unsigned int number, struct mlx4_port *ret_port);
 
 /* cq.c */
 int mlx4_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);

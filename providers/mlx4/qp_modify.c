@@ -24,11 +24,16 @@ static uint32_t plain_ops(const struct mlx4_qp *qp)
 }
 
 /* Set the fields that depend on the port: format of completions, and checksums. */
-static void port_set(struct mlx4_qp *qp, uint8_t port_num)
+static int port_set(struct mlx4_qp *qp, uint8_t port_num)
 {
 	struct mlx4_context *ctx = to_mctx(qp->vqp.qp.context);
-	uint8_t link = port_num && port_num <= MLX4_PORTS ? ctx->link_layer[port_num - 1] : 0;
+	struct mlx4_port port;
+	int r = mlx4_port_ask(ctx, port_num, &port);
+	uint8_t link;
 
+	if (r < 0)
+		return r;
+	link = port.link_layer;
 	qp->sl_shift = link == IBV_LINK_LAYER_ETHERNET ? 13 : 12;
 	if (qp->vqp.qp.qp_type == IBV_QPT_RAW_PACKET)
 		qp->checksums = link == IBV_LINK_LAYER_ETHERNET && ctx->raw_checksums;
@@ -38,6 +43,7 @@ static void port_set(struct mlx4_qp *qp, uint8_t port_num)
 	qp->sq.ethernet = link == IBV_LINK_LAYER_ETHERNET;
 	qp->sq.checksum_flags =
 		qp->checksums ? MLX4_WQE_CTRL_IP_HDR_CSUM | MLX4_WQE_CTRL_TCP_UDP_CSUM : 0;
+	return 0;
 }
 
 /* Modify a queue pair that receives through a table and does not send. */
@@ -58,14 +64,16 @@ int mlx4_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 {
 	bool has_state = in->mask & IBV_QP_STATE;
 	struct mlx4_qp *qp = to_mqp(&vqp->qp);
-	int r;
+	int r = 0;
 
 	if (qp->rss)
 		return modify_rss(vqp, in);
 	if (!qp->buf.base) /* XRC: no rings */
 		return uverbs_modify_qp(vqp, in);
 	if (in->mask & IBV_QP_PORT)
-		port_set(qp, in->attr->port_num);
+		r = port_set(qp, in->attr->port_num);
+	if (r < 0)
+		return r;
 	/* After this transition the adapter reads the owner bits of the slots. */
 	if (has_state && vqp->qp.state == IBV_QPS_RESET && in->attr->qp_state != IBV_QPS_RESET)
 		mlx4_sq_init(&qp->sq);

@@ -120,9 +120,9 @@ static int facts_read(struct mlx5_context *ctx)
 	for (unsigned int i = 0; i < min_of(attr.orig_attr.phys_port_cnt, MLX5_PORTS_KNOWN); i++) {
 		struct ibv_port_attr port;
 
-		r = kit_context_port(ibctx, i + 1, &port);
-		if (r < 0)
-			return r;
+		/* A port that does not answer is asked again when it is used. */
+		if (kit_context_port(ibctx, i + 1, &port) < 0)
+			continue;
 		ctx->link_layer[i] = port.link_layer;
 		ctx->port_flags[i] = port.flags;
 	}
