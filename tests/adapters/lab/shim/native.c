@@ -127,10 +127,11 @@ static int query_port(struct ib_uverbs_ioctl_hdr *call)
 {
 	struct ib_uverbs_query_port_resp_ex response = { 0 };
 	unsigned port = number(call, UVERBS_ATTR_QUERY_PORT_PORT_NUM);
+	int r = fault_of("QUERY_PORT");
 
 	trace_line("QUERY_PORT port=%u", port);
-	if (port != 1)
-		return EINVAL;
+	if (r || port != 1)
+		return r ? r : EINVAL;
 	context_port(&response.legacy_resp);
 	output(call, UVERBS_ATTR_QUERY_PORT_RESP, &response, sizeof(response));
 	return 0;
