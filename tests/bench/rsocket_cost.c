@@ -18,7 +18,7 @@
 enum {
 	WAITS = 100,
 	WARM = 100,    /* idle sockets are polled for a while */
-	BUFFER = 2048, /* bytes, which the library doubles; small, for thousands */
+	BUFFER = 2048, /* bytes, doubled by the library; small for thousands of sockets */
 	PORT = 22999,
 };
 

@@ -165,7 +165,7 @@ static void ring_scribble(struct input *in)
 	input_bytes(in, link->tx_data + at, min_of(64u, link->tx_bytes - at));
 }
 
-/* Set how far the peer has read: @tail, or with @all everything. */
+/* Set the read position of the peer to @tail, or with @all to the end of the written records. */
 static void tails_write(bool all, uint32_t tail)
 {
 	for (unsigned int i = 0; i < PATH_STRANDS; i++) {

@@ -35,7 +35,7 @@ enum {
 struct victim victim;
 static bool inside; /* the system is the fuzzer's */
 static uint64_t random_state;
-static long thread[128]; /* zero, in place of the progress thread: awake, watching nothing */
+static long thread[128]; /* zeros for the progress thread: awake, without descriptors */
 
 /* --- the system, as the victim sees it --- */
 

@@ -31,8 +31,8 @@ enum victim_qp {
 	VICTIM_UD,
 	VICTIM_QPS,
 	VICTIM_XRC = VICTIM_QPS, /* receives for the SRQ VICTIM_SRQN */
-	/* Offset from FIRST_QPN on, so that the connected queue pairs are of the second, the
-	 * third and the fourth strand. */
+	/* Distance of the connected queue pairs from FIRST_QPN: they belong to the second, third
+	 * and fourth strand. */
 	VICTIM_SPREAD = 13,
 };
 

@@ -136,7 +136,7 @@ static void test_device_attr_refused(void **state)
 	assert_int_equal(device_queries, 0);
 }
 
-/* The provider has no operations for what its kernel driver reports. */
+/* The kernel driver reports features for which the provider has no operations. */
 static void test_device_attr_unserved(void **state)
 {
 	const struct ibv_device_attr_ex *attr;

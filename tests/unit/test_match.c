@@ -150,7 +150,7 @@ static void test_usual_file_of_another(void **state)
 	expect("byid", "byid ");
 }
 
-/* Files of older packages: the provider itself is asked, after all matches failed. */
+/* Driver files of older packages have no match lines. Their provider is asked after all matches. */
 static void test_without_matches_last(void **state)
 {
 	file_write(folder, "a.driver", "driver other\n");

@@ -118,7 +118,7 @@ static uint32_t depth_find(const struct rt_dev *dev)
 static void largest(void)
 {
 	enum {
-		SPARE = 512, /* requests of a ring more than what was asked for */
+		SPARE = 512, /* a ring may have so many requests more than requested */
 		COUNT = 1000
 	};
 	struct rt_dev *dev = rt_open();

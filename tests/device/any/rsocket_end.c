@@ -118,8 +118,8 @@ enum role {
 	ROLE_FULL,	 /* sends until nothing more fits, and waits for its end */
 	ROLE_STOPPED,	 /* sends something and stops */
 	ROLE_ENDED,	 /* ends its direction and stops */
-	ROLE_ENDS_FIRST, /* ends its direction, then takes TOTAL */
-	ROLE_ENDS_LAST,	 /* takes TOTAL and the end, then sends TOTAL */
+	ROLE_ENDS_FIRST, /* ends its direction, then receives TOTAL bytes */
+	ROLE_ENDS_LAST,	 /* receives TOTAL bytes and the end, then sends TOTAL bytes */
 	ROLE_EXITS,	 /* sends TOTAL, and exits with all open */
 };
 
@@ -197,7 +197,7 @@ static void peer_ends_first(void)
 
 	expect_end(fd);
 	CHECK_INT(rpoll(&p, 1, LONG_MS), 1);
-	CHECK_INT(p.revents, POLLIN | POLLRDHUP); /* and no POLLHUP: it is half an end */
+	CHECK_INT(p.revents, POLLIN | POLLRDHUP); /* no POLLHUP: one direction is open */
 	CHECK_INT(pattern_send(fd, TOTAL), TOTAL);
 	CHECK_OK(rshutdown(fd, SHUT_WR));
 	expect_no_send(fd);

@@ -208,7 +208,7 @@ static int connected_full(void)
 	return fd;
 }
 
-/* Wait until the peer is known to be away. */
+/* Poll until the socket reports that its peer no longer answers. */
 static void *wait_in_vain(void *arg)
 {
 	struct pollfd *p = arg;

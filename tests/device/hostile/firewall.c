@@ -43,7 +43,7 @@ static void nft(const char *commands)
 	CHECK_OK(system(line));
 }
 
-/* Packets are counted before a wall in the same host's input sees them. */
+/* Count packets in a chain that runs before the rules that drop them (wall_build()). */
 static void count_packets(void)
 {
 	nft("add table inet f; add counter inet f flows; add counter inet f walled;"

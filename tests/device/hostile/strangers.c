@@ -263,8 +263,8 @@ static void attack_udp(void)
 	close(spoofer.fd);
 }
 
-/* The two processes are connected through shared memory. Every user of the host has their
- * address, and this attacker knows all numbers too. */
+/* The two processes are connected through shared memory. Every user of the host can send from
+ * their address, and this attacker also knows the numbers of the connection. */
 static void attack_shm_by_udp(void)
 {
 	struct attacker local = attacker_make(LOCAL, LOCAL);

@@ -10,7 +10,7 @@
 
 enum {
 	LOOK_MS = 500,
-	GONE_LOOKS = 4, /* a side that waits for the other's word detects the end itself */
+	GONE_LOOKS = 4, /* more than a side needs that waits for a message and sees the peer end */
 	COUNTERS_MAX = 64,
 	PATH_LENGTH = 512,
 };

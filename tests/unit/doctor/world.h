@@ -11,8 +11,7 @@
 #include "rdma-doctor/peer.h"
 #include "rdma-doctor/transfer.h"
 
-/* Kernel driver ids of the driver files in the machine. The provider of one loads, those of the
- * others do not. */
+/* Kernel driver ids of the driver files in the machine. Only the provider of WORLD_GOOD loads. */
 enum world_driver {
 	WORLD_GOOD = 77,
 	WORLD_WRONG_ABI,

@@ -186,7 +186,7 @@ static void test_shared(void **state)
 	fake_free(f);
 }
 
-/* A request of a shared queue may have the number by which a queue pair is known. */
+/* A request of a shared queue may have the same number as the handle of a queue pair. */
 static void test_clean(void **state)
 {
 	struct fake *f = fake_create(3);

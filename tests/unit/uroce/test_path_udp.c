@@ -507,8 +507,8 @@ static void test_no_socket(void **state)
 	udp()->ports[0].fd = fd;
 }
 
-/* The index of a removed address now belongs to another address: packets from the first address
- * do not leave, by a flow or without. */
+/* The index of a removed address now belongs to another address. Packets from the removed address
+ * are not sent, neither through the socket of a flow nor through the common one. */
 static void test_socket_of_another(void **state)
 {
 	union ibv_gid other;

@@ -172,7 +172,7 @@ static void test_large_no_laps(void **state)
 	assert_in_range(highest_place(50000, LARGE), SHM_RING_BYTES - 2 * LARGE, SHM_RING_BYTES);
 }
 
-/* The same after a stream of long records, however long. */
+/* Short records use a part of the ring again after a stream of long records of any length. */
 static void test_laps_again(void **state)
 {
 	t.peer.link.tx_lap = t.peer.link.tx_head - (1u << 31) - 1;

@@ -114,7 +114,7 @@ static void request_write(struct tx_entry *entry, const struct script *s, uint32
 	mlx5dv_set_data_seg(&entry->data, FRAME - INLINE_HEADER, s->mr->lkey, SCRIPT_BUFFER);
 }
 
-/* Ring the doorbell. Both halves of a register take turns, if it has two. */
+/* Ring the doorbell. If a register has two halves, use them in turn. */
 static void ring(const struct mlx5dv_qp *qp, const struct tx_entry *entry, uint32_t n)
 {
 	uint64_t word;

@@ -32,7 +32,7 @@ int lab_entry(uint32_t cq, const void *entry, size_t length) __attribute__((weak
 bool lab_is_at(const void *at, size_t length, const char *name, size_t offset)
 	__attribute__((weak));
 
-/* The sender of a packet, and registers that the packet has. */
+/* The sender of a packet, and the values of the packet's registers at the start. */
 struct lab_origin {
 	bool is_sent; /* by a function of the adapter; false: from the wire */
 	uint16_t function;

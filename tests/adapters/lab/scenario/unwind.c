@@ -204,8 +204,8 @@ static void with_domains(struct ibv_pd *pd, struct ibv_cq *cq)
 		ibv_free_dm(dm);
 }
 
-/* Two work queues, a table of them, and what receives through it; and a queue pair of frames with a
- * rule. */
+/* Create two work queues, a table of them and a queue pair that receives through the table; then a
+ * queue pair for raw packets with a flow. */
 static void with_frames(struct ibv_pd *pd, struct ibv_cq *cq)
 {
 	struct ibv_wq_init_attr attr = {

@@ -2,7 +2,8 @@
 /* Trace mode writes the actions of a provider as lines of text. Queue memory is compared with a
  * copy at each step, command and register store; stores to registers are executed one by one
  * (store.c). Threads take turns: a command, a mapping, its end and a store to a register hold
- * device_lock. What a thread stores in memory is written by the thread that looks next. */
+ * device_lock. The thread that compares next writes all stores to memory, also those of other
+ * threads. */
 #ifndef DEVICES_TRACE_H
 #define DEVICES_TRACE_H
 

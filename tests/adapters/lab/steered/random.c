@@ -84,7 +84,7 @@ static const struct world_rule *rule_first(struct world_table *t, const struct f
 	return NULL;
 }
 
-/* Return the end of a frame, and change it as the rules do. */
+/* Return the address at which a frame ends, and apply the changes of the rules to the frame. */
 static uint64_t end_of(struct frame *f, int *ret_tag)
 {
 	int table = 0;

@@ -26,8 +26,9 @@ enum {
 
 /* main.c */
 void must(bool good, const char *what);
-/* Write the entries as they are now. Release 44 writes a last time into a table that ends; this
- * library does not. Without a call they are written when the case ends. */
+/* Write the steering entries to the record now. Without a call they are written when the case ends.
+ * Call it before a table is destroyed, because release 44 writes a last time into such a table and
+ * this library does not. */
 void record(void);
 /* The same, and text behind them. */
 void record_text(const char *text);
