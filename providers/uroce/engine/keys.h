@@ -111,9 +111,9 @@ static inline int uroce_keys_get(struct uroce_keys *keys, uint32_t number, const
 }
 
 /*
- * Do the same for the holder of @strand, for one copy at a time and local access. Instead of
- * incrementing the count, it publishes the key that it uses. Therefore it does not wait for the
- * cache line of the entry. Return: the address, or NULL; uroce_keys_passed() ends both.
+ * Do the same for local access by the holder of @strand, who makes one copy at a time. Publish the
+ * used key instead of incrementing its count, because a count may have to wait for the cache line
+ * of the entry. Return: the address, or NULL. Call uroce_keys_passed() in both cases.
  */
 static inline uint8_t *uroce_keys_pass(struct uroce_keys *keys, unsigned int strand,
 				       uint32_t number, const struct ibv_pd *pd, uint32_t need,

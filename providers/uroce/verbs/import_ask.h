@@ -8,7 +8,8 @@
 #include "providers/uroce/verbs/verbs.h"
 
 /*
- * Begin a visit to the owner through @door. *@ret_fd: socket of the visit, which the caller closes.
+ * Send one end of a new socket to the owner through @door. *@ret_fd: the other end, on which the
+ * caller asks the owner and which the caller closes.
  */
 int uroce_import_visit(int door, int *ret_fd);
 /*

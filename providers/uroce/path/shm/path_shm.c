@@ -8,7 +8,7 @@
 enum {
 	/* See stream_took(). */
 	STREAM_RECORD = 1024, /* average bytes of a long record */
-	STREAM_SURE = 16,     /* so many long records without an answer are a stream */
+	STREAM_SURE = 16,     /* long records without an answer that count as a stream */
 	STREAM_MOST = 128,    /* upper limit of the count */
 	ANSWER_WEIGHT =
 		12, /* records that one answer outweighs; an acknowledgement may be an answer */

@@ -85,8 +85,9 @@ void uroce_shm_rings_begin(struct shm_peer *peer, unsigned int tx, unsigned int 
 int uroce_shm_tx_widen(struct shm_link *link);
 int uroce_shm_rx_widen(struct shm_link *link);
 /*
- * Open the link of another strand to send by it. It begins with the wide rings. The first strand's
- * ring tells the peer. Return: 0; -EAGAIN: that ring has no room now; -ENOMEM. Threads: any.
+ * Open the link of another strand to send by it. It begins with the wide rings. A record in the
+ * ring of the first strand announces it to the peer. Return: 0; -EAGAIN: that ring has no room now;
+ * -ENOMEM. Threads: any.
  */
 int uroce_shm_link_open(struct shm_peer *peer, unsigned int strand);
 /* Receive by the link of another strand from now on. -EPROTO: it is already open, or there is no

@@ -53,8 +53,9 @@ struct shm_place {
 	uint64_t place;
 };
 /*
- * Perform an operation by plain instructions on memory that both processes have mapped. Called with
- * a use of its key. -EOPNOTSUPP: the memory is not mapped, or not accessible.
+ * Perform an operation by plain instructions on memory that both processes have mapped. The caller
+ * has entered the key into the lane as used (shm_use.c). -EOPNOTSUPP: the memory is not mapped, or
+ * not accessible.
  */
 int uroce_map_rdma(struct shm_peer *peer, const struct shm_place *at,
 		   const struct uroce_rdma *rdma);

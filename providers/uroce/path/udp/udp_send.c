@@ -29,8 +29,8 @@ static uint8_t packet_class(const struct uroce_av *av, const struct uroce_hdr *h
 }
 
 /*
- * Return whether a packet of @length bytes to a QP of @slot may follow those of @m. A large send
- * may arrive as one message. The receiver then gives it to the process of its first packet.
+ * Return whether a packet of @length bytes to a QP of @slot may join the packets of @m. A large
+ * send may arrive as one message. The receiver then gives it to the process of its first packet.
  */
 static bool message_takes(const struct uroce_udp *udp, const struct udp_message *m, int fd,
 			  const struct uroce_av *av, uint8_t class, uint16_t slot, uint32_t length)
