@@ -3,9 +3,9 @@
  * ibv_poll_cq(). Most completions are plain: successful, of a send or a receive of a connection,
  * and of the same queue pair as the completion before. poll_found() calls no function for them.
  *
- * One entry completes all sends up to an index. The entry stays the next one until all of them are
- * polled. After a failure the device completes nothing more of a queue, and polls report what is
- * left in it: flush().
+ * One entry completes all sends up to an index. Polls stay at this entry until they have returned
+ * all of these sends. After a failure the device completes nothing more of a queue, and polls
+ * report what is left in it: flush().
  */
 #include "providers/bnxt_re/wqe.h"
 

@@ -235,7 +235,7 @@ void irdma_cq_pass_rings(struct irdma_cq *cq, const struct irdma_ring *ring)
 	*(volatile uint32_t *)at = htole32(word);
 }
 
-/* Poll @fresh after the present ring, which @kept is for. */
+/* Let polls continue with @fresh after the present ring, which moves to @kept. */
 static void ring_switch(struct irdma_cq *cq, const struct irdma_ring *fresh,
 			struct irdma_ring *kept)
 {

@@ -56,8 +56,8 @@ int rvt_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 
 /*
  * The kernel moves pending completions to a new ring. Pollers wait until it has done so. If the new
- * ring cannot be mapped, the queue is empty until another call succeeds: the old ring would return
- * completions that the next one has as well.
+ * ring cannot be mapped, the queue is empty until another call succeeds. Polls do not read the old
+ * ring, because its completions are also in the new one and would be returned twice.
  */
 int rvt_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 {

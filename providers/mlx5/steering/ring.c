@@ -306,7 +306,7 @@ static int completions_take(struct dr_ring *ring)
 
 /* ---- requests */
 
-/* A piece of memory of the adapter, and its bytes here. @lkey 0: they are in the request. */
+/* A piece of memory of the adapter, and its new bytes. @lkey 0: the request holds these bytes. */
 struct piece {
 	uint64_t remote;
 	uint32_t rkey, length, lkey;
@@ -370,7 +370,7 @@ static void announce(struct dr_ring *ring, uint64_t first)
 	barrier_wc_flush();
 }
 
-/* Write and read back at most a slot of bytes. */
+/* Write a piece of at most SLOT_SIZE bytes, and read it back. */
 static int piece_write(struct dr_ring *ring, struct piece p)
 {
 	int r = completions_take(ring);
