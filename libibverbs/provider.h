@@ -535,7 +535,7 @@ int verbs_flow_action_create(struct ibv_context *ctx, const struct verbs_flow_ac
 void *verbs_object_alloc(size_t base, size_t declared);
 
 /* For the library of a provider's direct verbs: return verbs_provider.direct of the context's
- * provider. NULL: the provider has none, or is not @provider. */
+ * provider. NULL: the provider has no direct verbs, or has another name than @provider. */
 const void *verbs_provider_direct(struct ibv_context *ctx, const char *provider);
 
 /* Initialise the members that public destroy functions need in a CQ that the provider created

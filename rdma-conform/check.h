@@ -4,8 +4,8 @@
  * knows a device.
  *
  * Order: one event is before another when the same thread recorded it earlier, or when a sync lies
- * between them. Two events of which neither is before the other may have happened in any order, and
- * a rule must allow for both.
+ * between them. If neither of two events is before the other, they may have happened in either
+ * order, and a rule must allow both orders.
  */
 #ifndef RDMA_CONFORM_CHECK_H
 #define RDMA_CONFORM_CHECK_H

@@ -89,7 +89,7 @@ static int client_serve(struct peer_side *side, const char *wanted)
 	if (verb)
 		return sorry(side->fd, verb, errno ?: EIO);
 	answer.hello = side->here;
-	/* The client reports what does not fit. */
+	/* The client compares both sides as well, and reports the difference. */
 	if (message.hello.link_layer != side->here.link_layer ||
 	    message.hello.roce != side->here.roce)
 		return peer_message_send(side->fd, &answer);

@@ -133,8 +133,8 @@ static int files_check(void)
 	return -error;
 }
 
-/* The process has no device. Set errno to the reason. @error: of the device that was not opened, or
- * 0. Return: the verb that failed. */
+/* The process has no device. Set errno to the reason. @error: errno of the device that could not be
+ * opened; 0: there is no such device. Return: the verb that failed. */
 static const char *device_none(int error)
 {
 	int r = files_check();

@@ -7,7 +7,7 @@
 #include "pingpong.h"
 #include "util/version.h"
 
-/* A row for each option. A program has the options whose letters it names. */
+/* A row for each option. pp_program.letters lists the options of a program. */
 static const struct {
 	char letter; /* name in pp_program.letters and on the command line ... */
 	const char *name;

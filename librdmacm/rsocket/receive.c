@@ -150,7 +150,7 @@ static ssize_t bytes_receive(struct rs_socket *s, uint8_t *to, size_t size, int 
 	return got > before ? (ssize_t)(got - before) : n;
 }
 
-/* Wait for bytes, and receive none. */
+/* Serve a receive of 0 bytes: wait until the stream has bytes, and leave them there. */
 static ssize_t nothing_receive(struct rs_socket *s, int flags)
 {
 	ssize_t n;

@@ -491,7 +491,7 @@ const char *rdma_event_str(enum rdma_cm_event_type event);
 const char *rdma_reject_str(int status);
 
 /**
- * rdma_write_cm_event() - put an event of the program's own into the identifier's channel
+ * rdma_write_cm_event() - put an event that the program defines into the identifier's channel
  * @event: RDMA_CM_EVENT_USER
  * @status, @arg: come back as rdma_cm_event.status and .param.arg
  */
