@@ -158,7 +158,7 @@ int mthca_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	const struct mthca_cq *cq = to_mthca_cq(ibcq);
 	uint64_t word = cq->arms[!!solicited_only];
-	/* What the process has polled, as it last announced. */
+	/* number of polled entries, as last stored in the record */
 	__be32 counter = *(volatile __be32 *)cq->set_ci.words;
 
 	arm_record_store(cq->arm.words, counter, (uint32_t)word);

@@ -284,7 +284,8 @@ int mthca_destroy_srq(struct verbs_srq *vsrq);
 bool mthca_srq_give(struct mthca_srq *srq, uint32_t index);
 
 /*
- * send.c, recv.c, srq.c: functions of adapters with records; the others belong to adapters without.
+ * send.c, recv.c, srq.c: the functions with tavor in their names are for adapters without records,
+ * the others for adapters with records.
  */
 int mthca_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int mthca_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);

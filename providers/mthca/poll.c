@@ -10,7 +10,7 @@
 struct cqe_op {
 	uint8_t opcode, flags; /* IBV_WC_ */
 	bool has_length;
-	uint8_t unused; /* four bytes are an index that the processor scales */
+	uint8_t unused; /* makes the size a power of 2, which costs no multiplication */
 };
 
 enum {

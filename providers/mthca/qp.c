@@ -84,9 +84,9 @@ static struct mthca_next_seg *slot_at(char *ring, uint32_t slot, uint32_t shift)
 }
 
 /*
- * Write what does not change: the links between receives and, with records, the links between sends
- * and the size of receives. Each receive is as large as its slot, because a program may post more
- * entries than it asked for.
+ * Write the parts of the rings that do not change: the links between receives and, with records,
+ * the links between sends and the size of receives. Each receive is as large as its slot, because a
+ * program may post more entries than it asked for.
  */
 static void rings_init(char *base, const struct size *size, bool records)
 {
@@ -153,7 +153,7 @@ static void rings_open(struct mthca_qp *qp, const struct ibv_qp_init_attr_ex *at
 	rq->mask = size->receives - 1;
 	rq->wqe_sge = attr->cap.max_recv_sge;
 	rq->record = qp->rq_record.words;
-	/* With records only the list behind the first segment changes. */
+	/* With records the first segment never changes: post only writes the list behind it. */
 	rq->ring = rq->record ? base + NEXT_BYTES : base;
 	rings_reset(qp);
 }
@@ -188,7 +188,7 @@ static int memory_make(struct mthca_qp *qp, const struct size *size)
 
 /* ---- creation */
 
-/* Check the kernel's answer, by which this library bounds each request. */
+/* Check the sizes in the kernel's answer. They become the limits of each request. */
 static int answer_check(const struct mthca_qp *qp, const struct ibv_qp_init_attr_ex *attr,
 			const struct size *size)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting receives to the ring of a queue pair. Adapters with records learn of them by a record
- * alone. */
+/* Posting receives to the ring of a queue pair. Adapters with records need no doorbell, because
+ * they read the record. */
 #include "providers/mthca/wqe.h"
 
 SEPARATE static int recv_others(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
@@ -65,8 +65,8 @@ FLAT void words_write(char *wqe)
 	memcpy(wqe + offsetof(struct mthca_next_seg, ee_nds), &both, sizeof(both));
 }
 
-/* Link a receive of @size segments to the one before it. Without records a list ends by its size.
- */
+/* Link a receive of @size segments to the one before it. Without records the size ends the
+ * list. */
 FLAT void receive_add(struct mthca_qp *qp, char *wqe, uint64_t wr_id, uint32_t size)
 {
 	struct mthca_next_seg *last = (void *)qp->rq_last;

@@ -77,7 +77,7 @@ FLAT void post_end(struct mthca_sq *sq, struct cursor at, struct batch batch, bo
 
 /* ---- parts of a request */
 
-/* The third word of a request by the flags that it has. */
+/* The third word of a request, indexed by its flags. */
 static const __be32 flag_words[8] = {
 #if __BYTE_ORDER == __LITTLE_ENDIAN
 #define FLAG_WORD(flags) ((uint32_t)(flags) << 24)

@@ -26,7 +26,7 @@ static void list_append(struct mthca_srq *srq, uint32_t index)
 
 /* ---- creation */
 
-/* Put all receives into the list. Each segment has a key that ends a list. */
+/* Put all receives into the list, and let each segment end the list of entries of its receive. */
 static void list_make(struct mthca_srq *srq)
 {
 	uint32_t segments = ((1u << srq->shift) - NEXT_BYTES) / MLX_SEGMENT;

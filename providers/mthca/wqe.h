@@ -144,8 +144,8 @@ static inline uint32_t mthca_shift(uint32_t bytes)
 }
 
 /*
- * Write the link to a request. The adapter does not follow it before it has a size, which comes
- * last.
+ * Write the link to a request. The size comes last, because the adapter follows the link as soon as
+ * it has a size.
  */
 FLAT void mthca_link_write(char *before, uint32_t nda_op, uint32_t ee_nds)
 {
@@ -157,8 +157,8 @@ FLAT void mthca_link_write(char *before, uint32_t nda_op, uint32_t ee_nds)
 }
 
 /*
- * Write the list of a receive, without entries of no bytes, which would mean 2^31 bytes. @room:
- * number of segments; a list that does not fill them gets an end. Return: the end of the list.
+ * Write the list of a receive. Leave out entries of 0 bytes, which would mean 2^31 bytes. @room:
+ * number of segments. A shorter list gets an end mark. Return: the end of the list.
  */
 static inline struct mlx_data_seg *mthca_scatter_write(struct mlx_data_seg *seg, uint32_t room,
 						       const struct ibv_recv_wr *wr)
