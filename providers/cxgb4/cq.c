@@ -9,8 +9,8 @@ enum {
 	CQE_SHORT = 32,
 	CQE_LONG = 64,
 	ENTRIES_MAX = 65520,
-	REPORT_PART = 16, /* the device is told after this part of a lap */
-	/* The doorbell: number of the queue, what happens, and the number of polled entries. */
+	REPORT_PART = 16, /* reports of polled entries in a lap */
+	/* The doorbell: number of the queue, operation, and number of polled entries. */
 	DB_T4 = 4,
 	DB = 20,
 	DB_ID_SHIFT = 16,
@@ -136,7 +136,7 @@ SEPARATE static int arm_contended(struct cx_cq *cq, int solicited_only)
 	return arm_locked(cq, solicited_only);
 }
 
-/* A poll reports before the number of entries is too large for this doorbell. */
+/* The number of polled entries fits into this doorbell, because polls report often enough. */
 int cx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 {
 	struct cx_cq *cq = to_ccq(ibcq);

@@ -26,7 +26,7 @@ static int page_map(struct cx_context *ctx, const struct c4iw_alloc_ucontext_res
 	const volatile uint8_t *page;
 	int r;
 
-	ctx->by_kernel = &cx_never; /* unless the kernel has a page to say so */
+	ctx->by_kernel = &cx_never; /* without a page of the kernel the process rings doorbells */
 	if (!resp->status_page_size)
 		return 0;
 	r = kit_page_map(&ctx->vctx.context, resp->status_page_key, resp->status_page_size,
@@ -39,7 +39,7 @@ static int page_map(struct cx_context *ctx, const struct c4iw_alloc_ucontext_res
 	return 0;
 }
 
-/* A variable is on or off by its number, as in release 44. */
+/* Return whether a variable is 1, as in release 44. @otherwise: its value if it is not set */
 static bool is_on(enum env_name name, bool otherwise)
 {
 	const char *value = env_get(name);
@@ -123,7 +123,7 @@ static int cx_query_device(struct ibv_context *ibctx, const struct verbs_query_d
 		*in->ret_fw_ver = version;
 	attr->device_cap_flags &= ~(unsigned int)never_served;
 	ret_attr->device_cap_flags_ex &= ~never_served;
-	/* Only the kernel invalidates keys of its own memory with this adapter. */
+	/* Only queue pairs of the kernel can invalidate keys locally. */
 	kit_context_no_invalidation(ret_attr);
 	return 0;
 }

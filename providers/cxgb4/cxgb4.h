@@ -49,11 +49,11 @@ struct cx_qp;
 struct cx_context {
 	struct verbs_context vctx;
 	struct kit_page status;
-	const volatile uint8_t *by_kernel; /* byte of the kernel, for cx_ring */
+	const volatile uint8_t *by_kernel; /* see cx_ring.by_kernel */
 	uint32_t chip;			   /* 4, 5 or 6 */
 	bool copies;			   /* a request of one slot goes into a register */
-	bool pairs;	 /* the firmware knows a write and a send in one request */
-	bool iwarp;	 /* the kernel connects queue pairs, and no call tells the library */
+	bool pairs;	 /* the firmware accepts a write and a send in one request */
+	bool iwarp;	 /* the kernel connects queue pairs without a call of the library */
 	bool workaround; /* of T4 for queues in the adapter's memory, requested by CXGB4_MA_WR */
 	pthread_mutex_t qp_lock;
 	LIST_HEAD(, cx_qp) list;
@@ -66,8 +66,8 @@ struct cx_todo {
 	struct cx_qp *qp;
 	bool queued;
 	bool flush;    /* complete all requests as soon as @flush_at entries were polled */
-	bool flushing; /* that many were polled: further entries of the ring are dropped */
-	uint32_t at;   /* cx_cq.consumed before which nothing is done */
+	bool flushing; /* @flush_at entries were polled: drop further entries of the queue pair */
+	uint32_t at;   /* value of cx_cq.consumed from which on polls process this todo */
 	uint32_t flush_at;
 };
 
@@ -133,7 +133,7 @@ struct cx_sq {
 	uint16_t size; /* one more than can be posted */
 	_Atomic uint16_t head, tail;
 	uint16_t max_inline;
-	uint8_t always;	   /* bits of each request: whether each completes */
+	uint8_t always;	   /* WR_COMPLETION if every request completes (sq_sig_all) */
 	uint8_t always_is; /* the same, as SENT_ bits */
 	bool has_imm, pairs;
 	int max_sge;
@@ -199,7 +199,7 @@ struct cx_qp {
 	uint32_t number;
 	uint32_t msn; /* number of the next message */
 	bool flushed;
-	uint32_t srq_index;	 /* completion of a shared receive that the failure left; 0: none */
+	uint32_t srq_index;	 /* a shared receive that will not complete; 0: none */
 	volatile uint8_t *error; /* byte in the status page */
 	uint8_t failed;		 /* a completion has reported a failure */
 	struct cx_todo sends, receives;
@@ -273,8 +273,8 @@ int cx_ring_map(struct cx_ring *ring, struct cx_context *ctx, const struct cx_ri
 void cx_ring_unmap(struct cx_ring *ring);
 /* Copy a request of @len16 units into the ring, and advance. */
 void cx_ring_put(struct cx_ring *ring, const uint64_t *words, uint32_t len16);
-/* Announce @slots in a form that is not the common one. @qp: for a doorbell by the kernel; NULL: of
- * an SRQ. @kind: IBV_QP_SQ_PSN or IBV_QP_RQ_PSN */
+/* Announce @slots by any form of doorbell but the common one. @qp: the kernel may ring for it;
+ * NULL: the ring of an SRQ. @kind: IBV_QP_SQ_PSN or IBV_QP_RQ_PSN */
 void cx_ring_announce(struct cx_ring *ring, uint32_t slots, struct cx_qp *qp, int kind);
 
 /* srq.c */

@@ -22,7 +22,7 @@ void cx_todo_drop(struct cx_cq *cq, struct cx_todo *todo)
 	todo->queued = false;
 }
 
-/* Return the number of polled entries when the present entries of the ring were polled. */
+/* Return the value of cx_cq.consumed after a poll of all entries that are in the ring now. */
 static uint32_t consumed_then(struct cx_cq *cq)
 {
 	uint32_t count = 0;
@@ -42,7 +42,7 @@ static void todo_flush(struct cx_cq *cq, struct cx_todo *todo)
 	cx_todo_add(cq, todo, todo->flush_at);
 }
 
-/* The kernel tells which shared receive was taken and will not complete. */
+/* Read from the status page which shared receive the device has taken and will not complete. */
 static void srq_index_take(struct cx_qp *qp)
 {
 	const uint32_t *word =

@@ -23,7 +23,7 @@ static const uint8_t statuses[CQE_STATUS_MASK + 1] = {
 
 /* The members of a received message by opcode. */
 static const struct {
-	bool is_plain; /* a receive that polls know */
+	bool is_plain; /* the opcode completes a receive */
 	uint8_t flags;
 	uint16_t opcode;
 } received[CQE_OPCODE_MASK + 1] = {
@@ -117,7 +117,7 @@ static void sent_mark(struct cx_sq *sq, uint16_t index, uint32_t status)
 	sq->early++;
 }
 
-/* A request has failed: those before it that are not complete never will be. */
+/* A request has failed. Flush the earlier requests that wait for a completion of their own. */
 static void sent_fail_before(struct cx_sq *sq, uint16_t index)
 {
 	uint16_t at = atomic_load_explicit(&sq->tail, memory_order_relaxed);
@@ -127,7 +127,8 @@ static void sent_fail_before(struct cx_sq *sq, uint16_t index)
 			sent_mark(sq, at, STATUS_FLUSHED);
 }
 
-/* Complete what is complete. Return: whether @wc has a completion. Let later polls find others. */
+/* Fill in @wc if a send is complete, and let later polls find further ones. Return: whether it is.
+ */
 static bool sends_poll(struct cx_cq *cq, struct cx_qp *qp, struct ibv_wc *wc)
 {
 	bool found = send_next(qp, wc);
@@ -298,7 +299,8 @@ static bool entry_take(struct cx_cq *cq, const char *cqe, uint32_t head, struct 
 	return qp->recv_cq == cq && !qp->receives.flushing && receive_take(qp, cqe, head, wc);
 }
 
-/* Poll a completion that needs no entry. A queue without one leaves the list, or comes later. */
+/* Poll a completion that needs no entry. If there is none, remove @todo from the list, or move it
+ * to the entry after which the queue is flushed. */
 static bool todo_poll(struct cx_cq *cq, struct cx_todo *todo, struct ibv_wc *wc)
 {
 	struct cx_qp *qp = todo->qp;
@@ -336,7 +338,7 @@ __attribute__((noinline, cold)) static void overrun_say(struct cx_cq *cq)
 	cq->overrun = true;
 }
 
-/* Return whether the last polled entry is as it was. */
+/* Return whether the device has left the last polled entry unchanged. */
 FLAT bool stamp_is_same(const struct cx_cq *cq)
 {
 	return *(const volatile uint64_t *)(const void *)cq->stamp == cq->stamp_value;

@@ -214,7 +214,8 @@ static void qp_reset(struct cx_qp *qp)
 	spinlock_unlock(&sq->lock);
 }
 
-/* Packets of iWARP have no numbers. In a mask the driver takes these bits for a doorbell. */
+/* Refuse packet sequence numbers, which iWARP does not have. The driver would take their bits of
+ * the mask as the request to ring a doorbell. */
 static int modify_check(struct cx_qp *qp, const struct verbs_modify_qp *in)
 {
 	struct cx_context *ctx = to_cctx(qp->vqp.qp.context);

@@ -86,8 +86,8 @@ void cx_ring_put(struct cx_ring *ring, const uint64_t *words, uint32_t len16)
 		ring->at -= ring->slots;
 }
 
-/* Ring the doorbell by a transition of the queue pair, which has no other effect. A number that the
- * kernel refuses is part of the next one. */
+/* Ring the doorbell by a transition of the queue pair, which has no other effect. If the kernel
+ * refuses, the next call announces these slots as well. */
 static void kernel_ring(struct cx_ring *ring, uint32_t slots, struct cx_qp *qp, int kind)
 {
 	struct ibv_qp_attr attr = { .sq_psn = slots + ring->unannounced,

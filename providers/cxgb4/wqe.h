@@ -14,7 +14,7 @@
 
 enum {
 	SLOT = 64,
-	SEND_SLOTS = 5, /* of a send at most; the kernel counts as many for each */
+	SEND_SLOTS = 5, /* of the largest send; the kernel allocates as many for each send */
 	RECV_SLOTS = 2,
 	SEND_SGE_MAX = 17,
 	RECV_SGE_MAX = 4,
@@ -85,7 +85,7 @@ enum {
 	CQE_STATUS_SHIFT = 5,
 	CQE_STATUS_MASK = 0x1f,
 	CQE_NUMBER_SHIFT = 12,
-	CQE_KIND_MASK = 0x1f, /* opcode, and whether of a send */
+	CQE_KIND_MASK = 0x1f, /* opcode and CQE_SEND */
 	CQE_AT_LENGTH = 4,
 	CQE_AT_STAG = 8,
 	CQE_AT_MSN = 12,
