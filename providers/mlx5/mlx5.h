@@ -260,11 +260,11 @@ struct mlx5_sq {
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
 
-/* What distinguishes completions of a queue pair from those of most. */
+/* Reasons why completions of a queue pair need more work than those of most queue pairs. */
 enum mlx5_extras {
 	MLX5_EXTRA_CSUM = 1 << 0, /* of receives: they report correct checksums */
 	MLX5_EXTRA_TAGS = 1 << 1, /* its SRQ matches tags */
-	MLX5_EXTRA_SRQ = 1 << 2,  /* it is the mlx5_user of an SRQ: they have a QPN */
+	MLX5_EXTRA_SRQ = 1 << 2,  /* it is the mlx5_user of an SRQ: entries have the QPN */
 };
 
 struct mlx5_qp {
@@ -301,8 +301,9 @@ struct mlx5_qp {
 };
 
 /*
- * The object that completions of an SRQ that is not basic, or of a work queue, name in place of a
- * queue pair. Its one send slot keeps a faulty send completion from reaching invalid memory.
+ * The stand-in for a queue pair in completions of a work queue, or of an SRQ that is not basic.
+ * Such completions do not name a queue pair. The one send slot keeps a faulty send completion from
+ * reaching invalid memory.
  */
 struct mlx5_user {
 	struct mlx5_qp qp;

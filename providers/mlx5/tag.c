@@ -30,7 +30,7 @@ enum {
 };
 
 enum {
-	MOST_UNREPORTED = 0x3fff, /* processed messages of which the adapter does not know */
+	MOST_UNREPORTED = 0x3fff, /* processed messages that were not reported to the adapter */
 };
 
 static struct mlx5_tags *tags_of(const struct mlx5_qp *qp)
@@ -230,7 +230,7 @@ static bool receive_done(struct mlx5_tags *tags, struct mlx5_done *done,
 		return false;
 	tag = &tags->all[index];
 	done->wr_id = tag->wr_id;
-	/* The program removed it without a completion, and a message was faster. */
+	/* The program removed the receive without a completion, but a message came first. */
 	if (!tag->expected) {
 		done->status = IBV_WC_GENERAL_ERR;
 		return true;
