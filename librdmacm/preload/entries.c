@@ -52,7 +52,8 @@ static void entry_read(FILE *info, int epfd, int fd, struct entries *e)
 	}
 }
 
-/* Only the kernel knows the entries of its own sockets. It forgets them with the last number. */
+/* Read from /proc the entries that the kernel has for a socket. The kernel removes them when the
+ * last descriptor of the socket is closed. */
 void kernel_entries_take(int fd, struct entries *e)
 {
 	const char *folder = "/proc/self/fdinfo";

@@ -252,8 +252,9 @@ bool fd_is_spent(int rs);
 void fd_set_outer(int fd);
 bool fd_is_outer(int fd);
 /*
- * Duplicates of a file of the kernel have the number of their group: an epoll, or with @fell a
- * socket that connects by TCP after RDMA found no path. If it fails, connect() tries RDMA again.
+ * Give all duplicates of a file of the kernel the same group number. The file is an epoll, or with
+ * @fell a socket that connects by TCP, because RDMA found no path. If TCP does not connect either,
+ * the next connect() tries RDMA again.
  */
 int fd_group_new(void);
 void fd_set_group(int fd, int group, bool fell);

@@ -19,12 +19,12 @@ struct place {
 	atomic_int socket; /* number of the socket, or FD_*, plus 1 */
 	atomic_int count;
 	atomic_int holders; /* children and relays that hold the socket of this number */
-	atomic_int heirs;   /* descriptors, in a child, of the parent's socket of this number */
+	atomic_int heirs;   /* in a child: its descriptors of the socket that the parent has here */
 	atomic_bool bound;
 	atomic_bool spent; /* its connect() failed */
 	atomic_bool outer;
-	/* Of a file of the kernel, until its number is closed. */
-	atomic_int group; /* a number that duplicates share, of an epoll or of a socket that fell */
+	/* For a file of the kernel, until its number is closed: */
+	atomic_int group; /* identifies duplicates of the same epoll or TCP socket; 0: none */
 	atomic_bool fell; /* TCP is used because a connect that does not block found no RDMA path */
 };
 

@@ -87,7 +87,8 @@ int ds_own_name(struct rs_socket *s, union ds_name *ret_name)
 	return name_ask(s, ret_name);
 }
 
-/* Return 0 if a device may come to an address, or -errno as for a stream. */
+/* Return 0 if the host has a connection manager, so that a device may get the address later.
+ * Otherwise return the -errno of a stream. */
 static int manager_need(void)
 {
 	struct rdma_event_channel *channel = rdma_create_event_channel();
