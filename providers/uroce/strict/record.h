@@ -94,7 +94,7 @@ struct strict_qp {
 	struct strict_drops drops; /* that were reported; under qp->lock */
 	bool receives;		   /* UD: a receive was posted; under qp->lock */
 	bool send_full, recv_full; /* and logged; under send or recv */
-	/* for unready.c: values at the last look, number of looks in vain, and whether reported */
+	/* for unready.c: values at the last check, checks without progress, whether reported */
 	uint64_t unready_naks;
 	uint32_t unready_tail, unready_looks;
 	bool unready;
@@ -126,10 +126,11 @@ struct strict_cq {
 	bool unarmed;		/* and reported */
 	uint32_t comp_events;	/* events that the program got */
 	uint32_t completions;	/* that the program polled */
-	/* for silent.c: values at the last look, number of looks in vain, and whether reported */
+	/* for silent.c: values at the last check, checks without progress, whether reported */
 	uint32_t silent_polls, silent_posted, silent_completions, silent_looks;
 	bool silent;
-	/* for left.c: the same of a queue that is polled in vain, and of one with completions */
+	/* for left.c: values at the last check, checks in which polls found nothing, and checks in
+	 * which completions were left; whether reported */
 	uint32_t left_polls, left_completions, vain_looks, left_looks;
 	bool left;
 	int (*start_poll)(struct ibv_cq_ex *ex, struct ibv_poll_cq_attr *attr);

@@ -27,7 +27,7 @@ static bool is_refused(struct strict_qp *sqp)
 	return refused;
 }
 
-/* Find one queue pair. The next look finds the next one. */
+/* Find one queue pair to report. Others are found by later checks. */
 static bool qp_look(struct strict_record *record, void *arg)
 {
 	struct strict_qp *sqp = (struct strict_qp *)record;
