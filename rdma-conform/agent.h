@@ -134,7 +134,7 @@ struct agent_options {
 int agent_open(struct agent *agent, uint8_t side, const struct agent_options *options);
 /* Take this side's steps. The events are in the threads until agent_forget(). */
 void agent_run(struct agent *agent, const struct program *program);
-void agent_forget(struct agent *agent); /* once */
+void agent_forget(struct agent *agent); /* call it once */
 
 /* Bytes and frames on the sockets between controller and agents. */
 /* The functions return 0 or a negative errno. @limit: longest wait in ns, after which they return

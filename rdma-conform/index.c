@@ -60,7 +60,7 @@ static void finish_by_qp(const struct check *c, struct finishes *f, uint8_t side
 	finish_add(f, CAUSE_DESTROY, done_on(c, VERB_DESTROY, side, 'q', number));
 }
 
-/* Before @start the object may have been created again with another key, which the request has. */
+/* Ignore a destruction before @start: the request may have the key of a later object. */
 static void finish_by_dereg(const struct check *c, struct finishes *f, uint8_t side, char kind,
 			    uint8_t number, const struct event *start)
 {

@@ -51,8 +51,8 @@ struct finding {
 /* Set the state, and append to the text. Only printable ASCII is kept. */
 void finding_set(struct finding *f, enum finding_state state, const char *fmt, ...) _printf_(3, 4);
 void finding_fix(struct finding *f, const char *fmt, ...) _printf_(2, 3);
-/* Quote a name for the shell if it has characters that the shell would take for others. The text
- * is valid until the third call from now. */
+/* Quote a name if it has characters that the shell would interpret. The text is valid until the
+ * third call after this one. */
 const char *finding_word(const char *name);
 #define finding_ok(f, ...)	 finding_set(f, FINDING_OK, __VA_ARGS__)
 #define finding_note(f, ...)	 finding_set(f, FINDING_NOTE, __VA_ARGS__)

@@ -164,8 +164,8 @@ static size_t terminal_width(void)
 										    : size.ws_col;
 }
 
-/* Begin a new line if the rest does not fit behind what was written of a line, because somebody
- * waited for it. */
+/* The first part of a line was already written. Begin a new line if the rest does not fit behind
+ * it. */
 static void rest_wrap(size_t length, size_t width)
 {
 	if (!length || !state.column || state.column > width || state.column + length <= width)
