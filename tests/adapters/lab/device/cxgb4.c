@@ -25,7 +25,7 @@ enum {
 	MAX_INLINE = 280,
 	MAX_SEND_SGE = 17,
 	MAX_RECV_SGE = 4,
-	NUMBERS = 1 << 20, /* completions have as many */
+	NUMBERS = 1 << 20, /* of queue pairs that a completion can name */
 	QUEUES = 1 << 15,
 	FIRST_NUMBER = 0x400,
 	KEYS = 4096,
@@ -49,7 +49,7 @@ static struct key {
 } keys[KEYS];
 static uint64_t used;
 
-/* In traces the number of the queue pair that was destroyed last is the next one's. */
+/* In traces the next queue pair gets the number of the one that was destroyed last. */
 static uint32_t free_number;
 
 static const struct field cq_fields[] = { FIELD(c4iw_create_cq, flags, 'x'), { 0 } };
@@ -254,8 +254,8 @@ static enum region_kind region(uint64_t offset, size_t length, char *ret_name, s
 	return key->what == REGISTERS ? REGION_REGISTERS : REGION_MEMORY;
 }
 
-/* The page of the device says whether firmware and doorbells are special, and the numbers that
- * exist. Run mode does not see a write and a send in one request. */
+/* Write the status page of the device: the ranges of numbers, whether the kernel rings doorbells,
+ * and whether the firmware executes a write and a send in one request, which run mode cannot. */
 static void status_write(uint8_t *page)
 {
 	const uint64_t numbers[] = { FIRST_NUMBER, NUMBERS - FIRST_NUMBER, FIRST_NUMBER,
@@ -292,7 +292,7 @@ static void mapped(uint64_t offset, void *at, size_t length)
 	}
 }
 
-/* The process has an object no more, or maps its memory no more. */
+/* Forget memory at @at: the process has destroyed the object, or unmapped its memory. */
 static void unmapped(const void *at)
 {
 	static const enum object_type types[] = { OBJECT_CQ, OBJECT_QP, OBJECT_SRQ };
@@ -348,7 +348,7 @@ static bool armed(struct object *cq, struct arm *ret_arm)
 	return !event_is_unread(cq);
 }
 
-/* Receives of an SRQ have the index of their place. */
+/* Return the index by which a completion names a request. Only receives of an SRQ have one. */
 static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 {
 	if (receive)

@@ -114,8 +114,8 @@ static int read_inline(struct work *work, const uint8_t *at)
 	return 0;
 }
 
-/* Read the data of a send or a write, and check the sum of their lengths and that of the request.
- */
+/* Read the data of a send or a write. Check the sum of the lengths of its entries, and the length
+ * of the request. */
 static int read_data(struct work *work, const uint8_t *request)
 {
 	const uint8_t *at = request + 32;
@@ -324,8 +324,8 @@ static void set_error(const struct queue *queue)
 		trace_device_writes(cx_status(queue) + CX_AT_ERROR, &one, 1);
 }
 
-/* As the kernel does when a queue pair has failed: the queue pair, both completion queues, and
- * events. */
+/* Do what the kernel does when a queue pair has failed: mark the queue pair and both completion
+ * queues, and generate events. */
 void cx_tell(struct object *qp)
 {
 	struct cx_qp *cx = qp->device;
@@ -401,7 +401,7 @@ static uint32_t walk(const struct object *qp, uint16_t *index, uint32_t slots)
 	return at;
 }
 
-/* A trace looks at all bytes of a region in their order. */
+/* A trace calls this for all bytes of a region, from the first to the last. */
 unsigned cx_ignored(const char *region, size_t offset)
 {
 	static const struct cx_qp *looked; /* NULL: the region is not a ring of sends */

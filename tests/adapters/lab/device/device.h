@@ -188,7 +188,7 @@ struct device {
 	/* For a trace: a mask of the 16 bytes at this offset of "qp0.sq" that the device
 	 * ignores. */
 	unsigned (*ignored)(const char *region, size_t offset);
-	/* For a trace: a mask of the bytes that the device ignores of a store into registers. */
+	/* For a trace: a mask of the bytes that the device ignores in a store into registers. */
 	unsigned (*undefined)(const char *region, size_t offset, const uint8_t *bytes);
 	/* For a trace: the device's id of the request that the process posted as number `index`. */
 	uint16_t (*traced_id)(const struct object *qp, bool receive, uint32_t index);

@@ -476,7 +476,8 @@ static uint32_t room(struct object *cq)
 	return n;
 }
 
-/* Write an entry. Its last byte, by which the process knows it, comes last. */
+/* Write an entry. The owner byte comes last, because it tells the process that the entry is valid.
+ */
 static void entry(struct object *cq, const void *bytes, size_t length)
 {
 	uint8_t *slot = entry_at(cq, cq->produced++), cqe[CQE_SIZE] = { 0 };
@@ -497,7 +498,8 @@ static uint8_t received_as(const struct completion *c)
 	return c->wc->wc_flags & IBV_WC_WITH_IMM ? OP_RECEIVE_IMM : OP_RECEIVE;
 }
 
-/* Return whether an earlier failure also tells of this one, because one doorbell announced both. */
+/* Return whether the entry of an earlier failure also stands for this request, because one doorbell
+ * announced both. */
 static bool is_told(const struct completion *c)
 {
 	struct mthca_chain *chain = c->qp->device;

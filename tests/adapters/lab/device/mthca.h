@@ -17,7 +17,7 @@ enum {
 	LKEY_END = 0x100,
 };
 
-/* What the request before a request has of it. */
+/* The words about a request that the request before it contains. */
 struct mthca_link {
 	uint32_t nda_op, ee_nds;
 };

@@ -45,7 +45,7 @@ uint8_t mthca_note_of(enum ibv_wr_opcode opcode)
 	return mlx_note_of(opcodes, OPCODES, opcode);
 }
 
-/* A request in the ring, and what the request before it has of it. */
+/* A request in the ring. */
 struct request {
 	const uint8_t *wqe;
 	uint32_t size; /* bytes */

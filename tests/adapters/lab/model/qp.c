@@ -48,7 +48,7 @@ int model_create_qp(struct object *qp, const struct ib_uverbs_ex_create_qp *q, u
 
 	if (!model_on())
 		return 0;
-	/* Such an SRQ has a completion queue, and sends by the queue pair. */
+	/* An SRQ that matches tags has a completion queue, and fetches data by the queue pair. */
 	if (qp->srq && qp->srq->tags) {
 		attr.recv_cq = qp->srq->recv_cq->backend.cq;
 		sends = at_least(sends, TAGS_MOST);

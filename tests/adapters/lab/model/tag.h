@@ -26,7 +26,7 @@ enum tag_event {
 	TAG_SOFTWARE,	/* a message matched, and the process fetches the data */
 	TAG_CANCELED,	/* the data could not be fetched */
 	TAG_UNEXPECTED, /* the message is in a receive of the queue */
-	TAG_NONE,	/* it has no tag, and is there as well */
+	TAG_NONE,	/* a message without a tag is in a receive of the queue */
 };
 
 /*

@@ -67,7 +67,7 @@ static void data_put(const char *data)
 	memcpy((char *)out.buf + polls % out.cqe_cnt * out.cqe_size, data, sizeof(text));
 }
 
-/* Return what a poll finds of such an entry. */
+/* Write an entry about tag matching, and return the result of a poll. */
 static int poll(uint8_t app_op, uint16_t index, const char *data)
 {
 	struct ibv_poll_cq_attr attr = { 0 };

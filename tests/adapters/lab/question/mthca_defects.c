@@ -101,7 +101,7 @@ static void unknown_queue_pair(struct script *s)
 	script_qp_close(s);
 }
 
-/* No receive is posted where nothing would complete it. */
+/* A queue pair with an SRQ refuses receives, because they would never complete. */
 static void shared_receives(struct script *s)
 {
 	struct ibv_srq_init_attr attr = { .attr = { .max_wr = 4, .max_sge = 1 } };
@@ -117,8 +117,8 @@ static void shared_receives(struct script *s)
 	s->srq = NULL;
 }
 
-/* Attributes of an address that do not fit into their bits are refused, and so are sizes. The errno
- * tells this. */
+/* Attributes of an address that do not fit into their bits are refused, and so are sizes. Each
+ * refusal sets errno. */
 static void values(struct script *s)
 {
 	static const struct ibv_ah_attr all[] = {

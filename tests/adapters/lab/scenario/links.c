@@ -254,7 +254,7 @@ static void resizing(struct script *s)
 	must(!ibv_destroy_cq(s->send_cq), "destroy cq");
 }
 
-/* More addresses than a page has, with and without a GID. Some go before others. */
+/* Create more addresses than fit into a page, with and without a GID. Destroy some early. */
 static void addresses(struct script *s)
 {
 	static struct ibv_ah *all[ADDRESSES];

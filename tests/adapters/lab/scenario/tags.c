@@ -208,7 +208,7 @@ static void use(struct script *s)
 	received(RESP_SEND, MESSAGE_RNDV, handles[2], 40);
 	received(RESP_SEND, CONSUMED_RNDV, 3, 40);
 	received(RESP_SEND, EXPECTED, 3, 40);
-	received(RESP_SEND, MESSAGE, 3, 40); /* which is free */
+	received(RESP_SEND, MESSAGE, 3, 40); /* the entry is free now */
 	received(RESP_SEND, UNEXPECTED, 0, 48);
 	received(RESP_SEND, NO_TAG, 1, 16);
 }
@@ -225,7 +225,7 @@ int main(void)
 	post_add(&s, IBV_OPS_SIGNALED, false);
 	changed(APPENDED, true, 0);
 	post_add(&s, IBV_OPS_SIGNALED | IBV_OPS_TM_SYNC, true);
-	changed(APPENDED, true, 1); /* the device counts fewer */
+	changed(APPENDED, true, 1); /* the device counts 1 message, the program 2 */
 	post_list(&s);
 	changed(APPENDED, true, 2);
 	changed(NOTHING, true, 2);

@@ -66,7 +66,7 @@ struct object {
 
 	struct object *pd, *send_cq, *recv_cq, *srq, *table, *xrcd,
 		*dm;		 /* an XRC SRQ has recv_cq */
-	bool tags;		 /* an SRQ's: it matches tags, and has recv_cq */
+	bool tags;		 /* of an SRQ: it matches tags, and has recv_cq */
 	struct object **members; /* of a table; freed with it */
 	uint32_t member_count;
 	struct queue sq, rq; /* a QP's; an SRQ has rq */
@@ -81,8 +81,8 @@ struct object {
 	bool busy;	    /* last_sent has not completed yet */
 	uint16_t refused_id;
 	enum ibv_wc_status refused; /* status of the request refused_id */
-	enum object_dc dc;	    /* a QP's, of a driver's type */
-	uint64_t dc_key;	    /* a target's */
+	enum object_dc dc;	    /* of a QP with IBV_QPT_DRIVER */
+	uint64_t dc_key;	    /* of a DC target */
 
 	struct ibv_mr *ring_region; /* of the model; NULL: not needed so far */
 	struct ibv_mr *null_mr;	    /* a PD's, of the model */

@@ -184,7 +184,7 @@ static bool is_compared(const struct world_matcher *m, enum piece from, enum pie
 	return false;
 }
 
-/* A rule that compares ports is one for a protocol that has such ports. */
+/* Return whether an adapter can have the rule. A rule with ports needs a protocol with ports. */
 static bool is_possible(const struct world_matcher *m, const struct pieces *value)
 {
 	if (m->masks.of[PIECE_VERSION] && value->of[PIECE_VERSION] != m->version)
@@ -246,7 +246,7 @@ static void step(void)
 
 /* ---- frames of rules that stay */
 
-/* No random matcher compares these values as equal: frames of other rules have none of them. */
+/* Return a frame that no random rule matches, because its values occur in no random frame. */
 static struct frame listener_frame(unsigned i)
 {
 	struct frame f = plain;

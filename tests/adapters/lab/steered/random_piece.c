@@ -113,7 +113,7 @@ bool pieces_match(const struct pieces *a, const struct pieces *b, const struct p
 	return true;
 }
 
-/* Compare a piece as a whole, a part of it that has its highest bits, or not at all. */
+/* Compare a whole piece, a part of it that includes its four highest bits, or nothing. */
 static void mask_draw(struct pieces *masks, enum piece piece)
 {
 	uint64_t all = whole[piece], part = random_below(1u << 31);
@@ -129,7 +129,7 @@ static void masks_draw(struct pieces *masks, const enum piece *pieces, unsigned 
 		mask_draw(masks, pieces[i]);
 }
 
-/* Ports are compared only where the protocol is. */
+/* A mask that compares ports also compares the protocol. */
 static void transport_draw(struct pieces *masks)
 {
 	static const enum piece udp[] = { PIECE_UDP_SPORT, PIECE_UDP_DPORT };
@@ -142,7 +142,7 @@ static void transport_draw(struct pieces *masks)
 		masks_draw(masks, tcp, 3);
 }
 
-/* What follows Ethernet's header is compared only where the version of IP is. */
+/* A mask that compares fields behind the Ethernet header also compares the version of IP. */
 static void network_draw(struct pieces *masks, unsigned version)
 {
 	static const enum piece any[] = { PIECE_SRC, PIECE_DST, PIECE_DSCP, PIECE_TTL };
