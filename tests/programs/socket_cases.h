@@ -43,8 +43,8 @@ struct case_row {
 	void (*run)(void);
 };
 
-/* Each file has a list; the last row is empty. A case that another one starts as a program of its
- * own has a name that ends with _by_itself, and does not run unless it is named. */
+/* Each file has a list; the last row is empty. A name that ends with _by_itself is a program that
+ * another case starts. It runs only if the command line names it. */
 extern const struct case_row answer_cases[], attack_cases[], call_cases[], datagram_cases[],
 	descriptor_cases[], end_cases[], fallback_cases[], file_cases[], handler_cases[],
 	inherit_cases[], option_cases[], process_cases[], share_cases[], share_datagram_cases[],

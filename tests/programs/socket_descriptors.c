@@ -134,7 +134,7 @@ static void case_close_range(void)
 	close(e.listener);
 }
 
-/* Programs have tables of as many entries as connections: each connection takes one number. */
+/* Each connection takes only one number, because programs index tables of connections by it. */
 static void case_numbers(void)
 {
 	struct sockaddr_in address;

@@ -204,8 +204,8 @@ static void case_fallback_duplicates(void)
 }
 
 /*
- * Return the result of a connect, also of one that does not block. The kernel reports the end of an
- * attempt before by ECONNABORTED.
+ * Connect, wait for the result if the socket does not block, and return it. ECONNABORTED is the
+ * kernel's result of an earlier attempt: try again.
  */
 static int connect_fully(int fd, const struct sockaddr_in *address)
 {

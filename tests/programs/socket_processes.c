@@ -151,7 +151,7 @@ static void case_fork_workers(void)
 		kill(workers[i], SIGKILL);
 		CHECK(child_status(workers[i]) == -1);
 	}
-	/* The listener belongs to the parent only again. */
+	/* Now the listener belongs only to the parent again. */
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	connect(fd, (struct sockaddr *)&address, sizeof(address));
 	CHECK(becomes(listener, POLLIN));

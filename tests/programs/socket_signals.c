@@ -220,7 +220,7 @@ static void *receive_one(void *arg)
 	return NULL;
 }
 
-/* So does a thread that waits for another one in the middle of a receive or a send. */
+/* A thread that waits for the receive or send of another thread gets its signals, too. */
 static void case_signals_behind_another(void)
 {
 	struct timeval little = { .tv_usec = 50000 }, none = {};

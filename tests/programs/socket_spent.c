@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Neither descriptors nor memory are left. */
+/* Sockets of a process that has no free descriptors or no memory. */
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
