@@ -211,7 +211,7 @@ static void own_number(struct rt_dev *dev, char *result)
 	rt_pair_close(&pair);
 }
 
-/* ---- what has no error ---- */
+/* ---- mistakes without an error ---- */
 
 static void retries_wide(struct rt_dev *dev, char *result)
 {
@@ -223,7 +223,7 @@ static void retries_wide(struct rt_dev *dev, char *result)
 	rt_side_close(&side);
 }
 
-/* Wait for a line of strict mode, which looks now and then. Meanwhile poll @cq in vain. */
+/* Poll @cq, which stays empty, until strict mode logs a line. */
 static void line_await(struct ibv_cq *cq)
 {
 	struct ibv_wc wc;

@@ -13,7 +13,7 @@
 
 enum {
 	CHILDREN = 40, /* beside threads */
-	TIMINGS = 200, /* of a fork beside the first use of a process */
+	TIMINGS = 200, /* forks at different times of the first call of a process */
 };
 
 /* Operations of the table that programs do not call on an object that their parent created. */
@@ -213,7 +213,7 @@ static void beside_threads(void)
 		CHECK_OK(pthread_join(ids[i], NULL));
 }
 
-/* --- a fork beside the first use of the library --- */
+/* --- a fork while another thread makes the first call of the library --- */
 
 static atomic_bool started;
 

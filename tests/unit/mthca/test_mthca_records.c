@@ -46,7 +46,7 @@ static void test_places(void **state)
 	struct mthca_context *ctx = context_new(PAGES * MTHCA_RECORD_PAGE);
 	struct mthca_record record;
 
-	/* Records of arming and of sends go up, the others go down. */
+	/* Records of arming and of sends get rising indexes, the others get falling ones. */
 	for (uint32_t i = 0; i <= MTHCA_RECORDS; i++) {
 		take(ctx, i % 2 ? MTHCA_RECORD_ARM : MTHCA_RECORD_SQ, i);
 		take(ctx, i % 3 ? MTHCA_RECORD_RQ : MTHCA_RECORD_SRQ, LAST - i);
@@ -67,7 +67,7 @@ static void test_end(void **state)
 	struct mthca_context *ctx = context_new(PAGES * MTHCA_RECORD_PAGE);
 	struct mthca_record record = {}, one = take(ctx, MTHCA_RECORD_RQ, LAST);
 
-	/* One page has the record above, and two pages stay unused. */
+	/* The record @one takes the last page, and two pages stay unused. */
 	for (uint32_t i = 0; i < (PAGES - 3) * MTHCA_RECORDS; i++)
 		record = take(ctx, MTHCA_RECORD_SQ, i);
 	mthca_record_free(ctx, &record);
