@@ -253,7 +253,7 @@ enum {
 	BNXT_RE_DB_CUT_OFF = 9, /* acknowledges the end of a ring */
 	BNXT_RE_DB_VALID_SHIFT = 26,
 	BNXT_RE_DB_TYPE_SHIFT = 28,
-	BNXT_RE_DB_TOGGLE_SHIFT = 20, /* from its place in the entry that ends a ring */
+	BNXT_RE_DB_TOGGLE_SHIFT = 20, /* of the bit copied from the entry that ends a ring */
 	BNXT_RE_NUMBER_MASK = 0xfffff,
 };
 #define BNXT_RE_DB_EPOCH (1u << 24)

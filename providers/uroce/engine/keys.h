@@ -82,8 +82,8 @@ static inline int uroce_key_check(const struct uroce_key *key, const struct ibv_
 }
 
 /*
- * Handle a key whose count was incremented and which refuses with @error. Return: 0 with the memory
- * of a null region, or @error.
+ * A check of @key returned @error after its count was incremented. Return: 0 with the memory of a
+ * null region, or @error.
  */
 int uroce_key_else(struct uroce_key *key, uint32_t need, uint64_t length, int error,
 		   uint8_t **ret_ptr);

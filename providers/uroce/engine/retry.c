@@ -64,7 +64,7 @@ void uroce_req_resend(struct uroce_qp *qp, uint64_t now)
 	uroce_req_run(qp, now);
 }
 
-/* The peer has dropped all packets from there on: make them, and their PSNs, again. */
+/* The peer has dropped all packets from there on: build them again with new PSNs. */
 bool uroce_req_copy_instead(struct uroce_qp *qp, uint64_t now)
 {
 	struct uroce_requester *req = &qp->req;

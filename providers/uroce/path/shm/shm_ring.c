@@ -244,8 +244,8 @@ struct shm_record *uroce_shm_ring_full(struct shm_link *link)
  * Enlarge the part of the ring that is in use. The first write to a page allocates it, which takes
  * longer than filling it. Therefore a stream whose consumer keeps up enlarges the part a little in
  * each turn, and a burst enlarges it at once. Do not enlarge while the consumer is in the previous
- * turn, because then unread records block the producer, not the end of the part. Return: whether
- * there is more room here than before.
+ * turn: then the producer waits for unread records, and not because the part is too small. Return:
+ * whether there is more room here than before.
  */
 static bool ring_grow(struct shm_link *link)
 {
