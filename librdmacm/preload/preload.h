@@ -381,7 +381,7 @@ static inline int fd_know(int fd)
 	return unlikely(rs <= FD_INHERITED) ? heir_claim(fd) : rs;
 }
 
-/* Return whether a child has claimed the socket before the call that failed found it. */
+/* Return whether a call has failed because a child claimed the socket first. */
 static inline bool call_has_missed(int fd, int rs)
 {
 	return rs >= 0 && errno == EBADF && relay_has_moved(fd, rs);

@@ -215,7 +215,8 @@ static int set_write(fd_set *set, const struct pollfd *fds, nfds_t used, short e
 
 /*
  * Exclude descriptors that are ready only for conditions of other sets. An example is an ended
- * socket that is only in the third set. Return: whether no descriptor is ready for its own sets.
+ * socket that is only in the third set. Return: true if no ready descriptor
+ * is left.
  */
 static bool unasked_drop(struct pollfd *fds, nfds_t used)
 {

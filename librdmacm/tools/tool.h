@@ -4,8 +4,8 @@
  * connections that send each other messages (tool_peer.c, tool_test.c, tool_messages.c); two
  * endpoints that exchange a greeting (tool_hello.c).
  *
- * The lines the programs print, their exit codes and what they put on the wire are those of the
- * programs of the same names that distributions ship; both ends may be of different origin.
+ * Output lines, exit codes and messages equal those of the programs of the same names that
+ * distributions ship. Therefore one end may be a program of a distribution.
  */
 #ifndef LIBRDMACM_TOOLS_TOOL_H
 #define LIBRDMACM_TOOLS_TOOL_H

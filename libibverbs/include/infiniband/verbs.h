@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The verbs API. Programs include this file; what it declares stands in verbs/, a header for each
+ * The verbs API. Programs include this file. The declarations are in verbs/, in a header for each
  * object.
  *
  * What holds for every function unless its comment says otherwise:

@@ -16,8 +16,8 @@ enum ibv_fork_status {
 /**
  * ibv_fork_init() - make fork() safe in a program that has memory registered
  *
- * Before the first registration. The child cannot use the parent's objects; on kernels where this
- * is needed at all it does not even see the memory registered by the parent.
+ * Call it before the first registration. The child cannot use the parent's objects. On kernels that
+ * need this call, the child does not see the registered memory of the parent either.
  * Return: 0 or an errno value; EINVAL when memory is registered already, ENOSYS when the kernel
  * cannot do it.
  */
