@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Judge the bytes of a look at memory. The fills of the own side define the required bytes. A
- * request that succeeded before the look, and began after the last fill, defines its own. The bytes
- * of a request that may still be at work are allowed as well. Any other byte is a wound.
+ * Judge the bytes that a step finds in memory. The memory must have the bytes with which its side
+ * filled it last, and those of each later request that succeeded before the step. The bytes of a
+ * request that may still be at work are allowed as well. Any other byte is a wound.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +26,7 @@ struct view {
 #define FILL 0xff
 #define SURE 16 /* bytes that do not occur by chance */
 
-/* The events for runs of bytes in the look of @v. They follow the event of the look. */
+/* Walk over the runs of bytes that a step found in memory. Their events follow that of the step. */
 #define FOR_EACH_RUN(v, e)                          \
 	for (const struct event *e = (v)->look + 1; \
 	     e < (v)->c->trial->events + (v)->c->trial->count && e->kind == EVENT_RUN; e++)

@@ -44,7 +44,7 @@ void system_try(const char *name, struct trial *ret_trial);
 
 /* Find the device of the list, or return NULL and set errno. */
 struct ibv_device *device_named(struct ibv_device **list, const char *name);
-/* Add the end of the child to its result. @r: result of child_run(). The names of verbs are
+/* Record in @trial how the child ended. @r: result of child_run(). The names of verbs are
  * constants with the same address in both processes. */
 void trial_check_child(struct trial *trial, int r, int signal);
 
