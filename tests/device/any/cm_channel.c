@@ -81,7 +81,7 @@ static void *disturb(void *arg)
 	return NULL;
 }
 
-/* A signal wakes a waiting thread or not, as its handler was installed. */
+/* A signal ends the wait of a thread unless its handler was installed with SA_RESTART. */
 static void signalled(const void *arg)
 {
 	const struct sigaction action = { .sa_handler = on_signal, .sa_flags = *(const int *)arg };

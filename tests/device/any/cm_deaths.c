@@ -181,7 +181,8 @@ static void server_dies_accepted(void)
 	rdma_destroy_event_channel(events);
 }
 
-/* A client that creates its queue pair itself stays between the answer and being ready. */
+/* A client that creates its queue pair itself has the answer, but has not yet reported that it is
+ * ready. */
 static struct rdma_cm_id *ask_named(struct rdma_event_channel *events, uint16_t port)
 {
 	struct rdma_conn_param param = { .qp_num = CLIENT_QPN, .responder_resources = 1 };

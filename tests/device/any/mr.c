@@ -169,7 +169,7 @@ static void refused(void)
 	rt_close(dev);
 }
 
-/* Other rights and another range: the keys may change, and old keys then open nothing. */
+/* Change the rights and the range of a region. If its keys change, the old keys become invalid. */
 static void rereg(void)
 {
 	struct rt_dev *dev = rt_open();

@@ -244,7 +244,7 @@ static void child_destroys(void)
 /* --- a datagram for another process --- */
 
 /* The kernel gives a datagram to the process whose index among the sockets of the port is the
- * slot. A process that leaves gives its index to the last one. Therefore, if the first of three
+ * slot. If a process leaves, the last socket takes its index. Therefore, if the first of three
  * has gone and a new process has its slot, the third gets the datagrams of the new one. */
 enum {
 	FIRST,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Plain requests have a separate path into the ring. These are all kinds of plain requests, for
- * a test that posts each by both paths: the other path is used if no operation is plain. */
+/* All kinds of plain requests, which have a separate path into the ring. A test posts each by both
+ * paths. It declares no operation as plain to use the other path. */
 #ifndef TESTS_UNIT_MLX_PLAIN_H
 #define TESTS_UNIT_MLX_PLAIN_H
 

@@ -41,7 +41,7 @@ static inline void fake_srq_ring(struct mlx_srq *srq, struct ibv_context *ctx, c
 	}
 }
 
-/* Compare memory with these words, given as they read in a dump. */
+/* Compare big-endian memory with @words in the byte order of the host. */
 static inline void assert_words(const void *memory, const uint32_t *words, unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++)

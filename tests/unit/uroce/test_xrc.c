@@ -226,7 +226,7 @@ static void test_no_such_number(void **state)
 	refused(srq[0]->vsrq.srq_num + 9);
 }
 
-/* The same index in the table of another process. */
+/* Refuse an SRQ number that has the same index but belongs to another process. */
 static void test_number_of_other_process(void **state)
 {
 	refused(srq[0]->vsrq.srq_num ^ 1 << UROCE_QP_INDEX_BITS);

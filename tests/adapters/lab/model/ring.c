@@ -95,7 +95,7 @@ static int post_bind(struct object *qp, struct work *work)
 						  .bind_info = wr->bind_mw.bind_info });
 }
 
-/* Return whether the process may let this memory be read or written. */
+/* Return whether @qp has @access to this memory. */
 static bool is_allowed(const struct object *qp, const struct ibv_sge *sge, unsigned access)
 {
 	const struct object *mr = object_by_number(OBJECT_MR, sge->lkey);

@@ -126,7 +126,7 @@ void object_free(struct object *object);
 /* Forget all objects in a child of the process, which has none of them. */
 void object_forget_all(void);
 
-/* Whether another object was made with this one. */
+/* Return whether another object refers to this one. */
 bool object_in_use(const struct object *object);
 
 /* The number of objects there ever were, and the one of that ordinal, or NULL. */

@@ -20,7 +20,7 @@ enum {
 	MSIX_TABLE = 0x3000,
 };
 
-/* A command: 64 bytes, of which the lists of blocks have the rest. */
+/* A slot for a command has 64 bytes. Lists of blocks hold the rest of a command. */
 enum {
 	SLOTS_LOG = 1,
 	SLOTS = 1 << SLOTS_LOG, /* one for commands, one for pages */

@@ -270,7 +270,7 @@ enum hca_status hca_create_key(const struct hca_call *call)
 	enum {
 		PHYSICAL,
 		PAGES,
-		WINDOW, /* a list of other keys, of which the driver makes windows only */
+		WINDOW, /* a list of other keys; the driver creates only windows of this kind */
 	};
 	const uint8_t *c = call->in + COMMAND_CONTEXT;
 	uint32_t mode = get(c, MKC_ACCESS_MODE_1_0) | get(c, MKC_ACCESS_MODE_4_2) << 2;
