@@ -312,7 +312,7 @@ static void entry_keep(const struct entry *entry, uint32_t index, bool more)
 
 /* ---- entries of any kind */
 
-/* Complete a failed or successful send. *@ret_stays: the entry stays the next one. */
+/* Complete a failed or successful send. *@ret_stays: the next poll reads the entry again. */
 static bool send_poll(struct irdma_cq *cq, struct irdma_qp *qp, const struct entry *entry,
 		      const struct failure *failure, struct ibv_wc *wc, bool *ret_stays)
 {

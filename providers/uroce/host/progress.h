@@ -90,7 +90,7 @@ void uroce_thread_wake(struct uroce_host *host);
 
 /* Free @guardian, which may be NULL. Closing its pipe also ends the guardian process. */
 void uroce_guardian_free(struct uroce_guardian *guardian);
-/* Close the pipe to the guardian in a forked child, because the guardian does not speak for it. */
+/* Close the pipe in a forked child, because the guardian waits for the end of the parent only. */
 void uroce_guardian_forked(const struct uroce_guardian *guardian);
 
 /* --- receive.c --- */

@@ -16,8 +16,8 @@ enum {
 	TIMED_NEAR = 16,  /* copies between two timed copies, */
 	TIMED_FAR = 128,  /* and the same for copies that bypass the caches, because timing them is
 			     slow */
-	LINE_FAR = 4,	  /* ns: a line that takes longer comes from a processor far away, */
-	FAR_TIMES = 2,	  /* if a local line is at least so many times faster */
+	LINE_FAR = 4,	  /* ns: a line that takes longer may come from a far processor; */
+	FAR_TIMES = 2,	  /* it does if it takes so many times the time of a local line */
 	FIRST_MOST = 4 * SHM_LAP, /* if peers are few: bytes sent by a first ring before the link
 				     gets the wide ring */
 };
