@@ -7,7 +7,7 @@
 
 #include <infiniband/verbs_more.h>
 
-/* Facts of a host that decide the flaws of an entry: from the kernel, or from a test. */
+/* Facts of a host by which the flaws of an entry are found. The kernel or a test provides them. */
 struct gid_host {
 	/* IFF_* of the interface; -ENODEV: this namespace has no such interface. */
 	int (*link_flags)(unsigned int ifindex);

@@ -213,7 +213,7 @@ EXPORT int sigaction(int number, const struct sigaction *action, struct sigactio
 		ours = *action;
 		ours.sa_sigaction = signal_run;
 		ours.sa_flags = (action->sa_flags | SA_SIGINFO) & ~SA_RESETHAND;
-		/* Before the kernel may call it. */
+		/* Fill in the entry before the kernel can call the handler. */
 		atomic_store(&any_handler, true);
 		atomic_store(&handlers[number].flags, action->sa_flags);
 		atomic_store(&handlers[number].function, action->sa_sigaction);

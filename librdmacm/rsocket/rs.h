@@ -413,7 +413,8 @@ bool rs_all_is_there(struct rs_socket *s);
 /* leave.c: end the sockets that are open when the process exits. */
 void rs_leave(void) __attribute__((destructor));
 
-/* linger.c: call rs_socket_end() in a new thread. -errno: no thread, the caller has to call it. */
+/* linger.c: call rs_socket_end() in a new thread. -errno: there is no thread, and the
+ * caller has to call rs_socket_end(). */
 int rs_linger(struct rs_socket *s);
 void rs_linger_fork(bool begins); /* as rs_service_fork() */
 

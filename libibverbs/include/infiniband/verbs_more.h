@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * What this library has beyond the verbs of other releases: a program that uses it needs this
- * library. The functions are in a version of their own, IBVERBS_MORE_1.0. What verbs.h says of all
- * functions holds for these.
+ * library. The functions are in a version of their own, IBVERBS_MORE_1.0. The rules that verbs.h
+ * states for all functions apply to these, too.
  */
 #ifndef INFINIBAND_VERBS_MORE_H
 #define INFINIBAND_VERBS_MORE_H
