@@ -19,7 +19,7 @@
 #include "sockets_states.h"
 
 #define ASKED	(POLLIN | POLLOUT | POLLPRI | POLLRDHUP)
-#define WAITING 8 /* more than fill a queue of none, with both kinds */
+#define WAITING 8 /* more connections than the queue of listen(fd, 0) holds, by TCP or RDMA */
 
 struct full {
 	struct sockaddr_in address;

@@ -261,7 +261,7 @@ static void test_create_mistakes(void **state)
 	assert_non_null(qp);
 	assert_int_equal(ibv_destroy_qp(qp), 0);
 	fake_close(other);
-	/* The context of another device never is. */
+	/* A context of another device is refused, even if it is imported. */
 	fake_device_init(&second);
 	foreign.context = fake_open(&second);
 	ctx_priv(foreign.context)->imported = true;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Several processes of a host share its RoCE port, and one of them is halted: it was stopped, or
- * it was killed and a child without any library's knowledge keeps its sockets. Messages of
+ * it was killed while a child that the library does not know keeps its sockets. Messages of
  * another host's connection manager to the other processes, as clients and as servers, do not go
  * to the halted one. Each process in turn is halted, because the kernel's choice among them is
  * unknown. */

@@ -42,7 +42,7 @@ enum {
 	COUNTERS_MAX = 64,
 	NOBODY = 65534,
 	MISSED_MS = 5, /* a completion that came before the wait for it */
-	RUNS = 2,      /* the receiver runs for this part of a stop between two */
+	RUNS = 2,      /* between two stops the receiver runs for 1/RUNS of a stop */
 };
 
 static struct {

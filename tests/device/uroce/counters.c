@@ -265,7 +265,7 @@ static void retries_exhausted(void)
 	CHECK_INT(log_count("first error: transport retry counter exceeded of send work request 8 "
 			    "(RDMA_WRITE)"),
 		  1);
-	CHECK_INT(log_count("first error"), 1); /* not of what was flushed */
+	CHECK_INT(log_count("first error"), 1); /* flushed requests are not logged */
 	rt_pair_close(&pair);
 	rt_close(dev);
 }

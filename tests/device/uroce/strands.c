@@ -13,7 +13,7 @@
 
 enum {
 	SIZE = 64,
-	SIDES = 8, /* of a process, each with a queue of its own: of all strands */
+	SIDES = 8, /* of a process; each has its own queue, and all strands are in use */
 	DEPTH = 4, /* messages of a side on their way */
 };
 

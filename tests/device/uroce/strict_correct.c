@@ -185,8 +185,8 @@ static void solicited(void)
 
 /* --- shared receive queues --- */
 
-/* Receives of one number: the second packet of a long message is lost, and a message to the later
- * receive completes before. */
+/* Two receives have the same wr_id. The second packet of a long message is lost, therefore the
+ * later receive completes first. */
 static void srq_numbers(void)
 {
 	struct rt_options options = { .srq = true };

@@ -45,7 +45,7 @@ struct world {
 
 extern struct world world;
 
-/* cmocka's setup and teardown: a healthy machine, and nothing. */
+/* Functions for cmocka: create a healthy machine, and remove it. */
 int world_setup(void **state);
 int world_teardown(void **state);
 

@@ -37,7 +37,7 @@ struct fixture {
 	struct uroce_hdr hdr; /* of the last one */
 	uint8_t payload[FIXTURE_MTU];
 	uint32_t length;
-	long thread[2048]; /* zero, in place of the progress thread: asleep */
+	long thread[2048]; /* zeros for the progress thread: asleep */
 };
 
 static struct fixture fx;

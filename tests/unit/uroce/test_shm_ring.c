@@ -189,7 +189,7 @@ static uint32_t burst(uint32_t length)
 	return bytes;
 }
 
-/* Bursts get the room they need: the first ones most of the part in use, soon half a MiB. */
+/* The first bursts get most of the part of the ring in use, and later ones half a MiB. */
 static void test_bursts(void **state)
 {
 	assert_int_equal(highest_place(1, LARGE), shm_record_lines(LARGE) * SHM_LINE);

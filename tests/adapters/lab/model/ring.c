@@ -152,7 +152,7 @@ static int post(struct object *qp, struct work *work)
 	return r;
 }
 
-/* A device sends an atomic operation on a crooked address, and the peer refuses it (IBTA vol. 1,
+/* A device sends an atomic operation on an unaligned address, and the peer refuses it (IBTA vol. 1,
  * 9.4.5.1). The backend refuses to post it. */
 static bool is_crooked(const struct ibv_send_wr *wr)
 {

@@ -131,7 +131,7 @@ struct hca_key {
 	bool type_2; /* of a window: a queue pair or a peer may invalidate it */
 	uint8_t low, access;
 	uint32_t pd, shift, pages;
-	uint32_t qp; /* HCA_ANY_QP: of no certain queue pair */
+	uint32_t qp; /* HCA_ANY_QP: any queue pair may use the key */
 	uint64_t start, length;
 	uint64_t *page; /* DMA addresses */
 	/* What a window opens: the region's key, and an address there. */
