@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Import objects of the same process and of another one. A device of the kernel imports domains
  * and regions. It imports a context only if its driver supports that, and rxe and siw do not. */
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 
@@ -21,7 +22,7 @@ static bool is_imported(const void *object, bool expected)
  * is none, the caller still does. */
 static struct ibv_context *import_context(int cmd_fd)
 {
-	int fd = dup(cmd_fd), error;
+	int fd = fcntl(cmd_fd, F_DUPFD_CLOEXEC, 0), error;
 	struct ibv_context *ctx = ibv_import_device(fd);
 
 	error = errno;

@@ -32,6 +32,14 @@ static void message(struct rt_side *side)
 	VERIFY(side->buf.p + LENGTH, LENGTH, 1);
 }
 
+static void side_end(struct rt_side *side)
+{
+	struct rt_dev *dev = side->dev;
+
+	rt_side_close(side);
+	rt_close(dev);
+}
+
 static void leave_namespace(void)
 {
 	if (unshare(CLONE_NEWNET))
@@ -45,6 +53,7 @@ static void answer(int socket, int unused)
 
 	message(&side);
 	rt_exchange(socket, &self);
+	side_end(&side);
 }
 
 static void connected(void)
@@ -57,6 +66,7 @@ static void connected(void)
 	message(&side);
 	rt_exchange(peer.socket, &self);
 	rt_child_finish(&peer);
+	side_end(&side);
 }
 
 static void idle(int socket, int unused)
@@ -66,6 +76,7 @@ static void idle(int socket, int unused)
 
 	rt_exchange(socket, &self);
 	rt_exchange(socket, &self);
+	side_end(&side);
 }
 
 static void unconnected(void)
@@ -79,6 +90,7 @@ static void unconnected(void)
 	CHECK_INT(rt_side_try_rtr(&side, &peer), ENETUNREACH);
 	rt_exchange(child.socket, &self);
 	rt_child_finish(&child);
+	side_end(&side);
 }
 
 static const struct rt_case cases[] = {
