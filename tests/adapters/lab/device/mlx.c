@@ -78,11 +78,13 @@ bool mlx_armed(struct object *cq, uint32_t serial, struct arm *ret_arm)
 
 bool mlx_is_memory(const void *at, size_t length)
 {
-	const size_t page = 4096;
-	const uint8_t *end = (const uint8_t *)at + length;
+	const uintptr_t page = 4096, begin = (uintptr_t)at;
 	char byte;
 
-	for (const uint8_t *from = at; from < end; from += page - (uintptr_t)from % page) {
+	/* The address is a word of another program. */
+	if (length > UINTPTR_MAX - begin)
+		return false;
+	for (uintptr_t from = begin; from < begin + length; from += page - from % page) {
 		struct iovec here = { &byte, 1 }, there = { (void *)from, 1 };
 
 		if (process_vm_readv(getpid(), &here, 1, &there, 1, 0) != 1)
