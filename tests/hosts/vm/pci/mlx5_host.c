@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 #include "tests/adapters/lab/device/mlx5.h"
+#include "tests/adapters/lab/device/mlx5_steering.h"
 #include "tests/adapters/lab/model/model.h"
 #include "tests/adapters/lab/shim/trace.h"
 
