@@ -13,8 +13,8 @@ VERBS_EXPORT int _ibv_query_comp_cntr_caps(struct ibv_context *ctx, struct ibv_c
 
 	memset(caps, 0, caps_size);
 	/*
-	 * Programs call this to find out whether there are counters. Therefore a missing op is an
-	 * answer and no error.
+	 * Programs call this to find out whether there are counters. Therefore do not log a missing
+	 * op.
 	 */
 	if (!ctx_ops(ctx)->query_comp_cntr_caps)
 		return ret_int(-EOPNOTSUPP);

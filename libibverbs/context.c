@@ -103,7 +103,7 @@ int verbs_context_create(struct verbs_device *device, int cmd_fd,
 		verbs_err(&ctx->context, "%s: %s",
 			  in->imported ? "ibv_import_device" : "ibv_open_device", strerror(-r));
 		if (in->imported)
-			ctx->context.cmd_fd = -1; /* the program keeps it */
+			ctx->context.cmd_fd = -1; /* the program keeps this descriptor */
 		context_free(ctx);
 		return r;
 	}
@@ -327,8 +327,8 @@ VERBS_EXPORT int ibv_query_port_speed(struct ibv_context *ctx, uint32_t port_num
 	int r;
 
 	/*
-	 * Programs call this to find out whether the device reports it. Therefore a missing op is
-	 * an answer and no error.
+	 * Programs call this to find out whether the device reports it. Therefore do not log a
+	 * missing op.
 	 */
 	if (!ctx_ops(ctx)->query_port_speed)
 		return ret_int(-EOPNOTSUPP);

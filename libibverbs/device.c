@@ -101,7 +101,8 @@ static void device_adopt(struct verbs_device *device)
 		device_match(device);
 }
 
-/* Replace the registry's content by @found: known objects stay, gone devices lose its reference. */
+/* Replace the registry's content by @found: keep known objects, and drop the references to devices
+ * that are gone. */
 static void registry_update(struct verbs_device_list *found)
 {
 	struct verbs_device_list now = {};

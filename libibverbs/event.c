@@ -14,7 +14,8 @@
 #include "libibverbs/explain.h"
 #include "libibverbs/library.h"
 
-#define LATE_SECONDS 2 /* of waiting for acknowledgements before the missing one is logged */
+/* seconds of waiting for acknowledgements before the missing one is logged */
+#define LATE_SECONDS 2
 
 VERBS_EXPORT struct ibv_comp_channel *ibv_create_comp_channel(struct ibv_context *ctx)
 {

@@ -53,7 +53,7 @@ void memlock_parse(const char *status, struct memlock_facts *ret_facts);
 bool memlock_is_cause(const struct memlock_facts *facts, uint64_t requested);
 /* Return whether the limit is @bytes or less, and applies. */
 bool memlock_is_low(const struct memlock_facts *facts, uint64_t bytes);
-/* Warn once a process if a device that pins memory is opened and the limit forbids it. */
+/* When a device that pins memory is opened, warn once in a process if the limit forbids it. */
 void memlock_warn_low(void);
 
 #endif

@@ -9,9 +9,9 @@
  * pages.
  *
  * Ranges overlap and pages are shared by ranges, so each page has a reference count. The counts are
- * kept as a sorted array of boundaries: refs holds from start to the next boundary. A change costs
- * a binary search, O(log n), the boundaries inside the range, and one or two memmove() of up to n
- * boundaries of 16 bytes; n is at most twice the number of registered ranges.
+ * kept as a sorted array of boundaries: refs is valid from start to the next boundary. A change
+ * costs a binary search, O(log n), the boundaries inside the range, and one or two memmove() of up
+ * to n boundaries of 16 bytes; n is at most twice the number of registered ranges.
  */
 #include <inttypes.h>
 #include <pthread.h>

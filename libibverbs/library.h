@@ -140,7 +140,7 @@ static inline bool verbs_is_kernel(struct ibv_context *ctx)
 	return to_vdev(ctx->device)->cdev;
 }
 
-/* Imported views may have @of as well. */
+/* Imported views may also have @of. */
 static inline bool verbs_pd_is_parent(const struct verbs_pd *pd)
 {
 	return pd->of && !pd->imported;
@@ -175,7 +175,7 @@ static inline void verbs_parent_release(struct ibv_pd *pd)
 int verbs_context_create(struct verbs_device *device, int cmd_fd,
 			 const struct verbs_open_context *in, struct verbs_context **ret_ctx);
 void verbs_context_destroy(struct verbs_context *ctx);
-/* Check that the device has the port. -EINVAL: it does not, which is logged. */
+/* Check that the device has the port. -EINVAL: the port does not exist, which is logged. */
 int verbs_port_check(struct ibv_context *ctx, const char *verb, uint32_t port_num);
 int verbs_device_attr(struct ibv_context *ctx, const struct ibv_device_attr_ex **ret_attr);
 

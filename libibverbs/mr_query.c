@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Range and access of a memory region, from the state of the library without a query. */
+/* Range and access of a memory region. The library knows them, so no device is queried. */
 #include <infiniband/verbs_more.h>
 
 #include "libibverbs/explain.h"

@@ -537,7 +537,7 @@ bool verbs_neigh_failed(const union ibv_gid *sgid, const union ibv_gid *dgid)
 	struct neigh_entry entry = {};
 	struct neigh_hop hop;
 
-	if (neigh_gid_is_link_local(dgid)) /* of which interface? */
+	if (neigh_gid_is_link_local(dgid)) /* the GID does not say of which interface it is */
 		return false;
 	if (netlink_open(NETLINK_ROUTE, &sock) < 0 || route_get(sock, &query, &hop) < 0)
 		return false;

@@ -123,7 +123,8 @@ struct verbs_gsi_taker {
 };
 
 struct verbs_ops {
-	/* Context. The library opens cmd_fd of a kernel device before, and closes it after. */
+	/* Context. For a kernel device the library opens cmd_fd before open_context, and closes it
+	 * after close_context. */
 	int (*open_context)(struct verbs_context *ctx, const struct verbs_open_context *in);
 	void (*close_context)(struct verbs_context *ctx);
 	int (*query_device)(struct ibv_context *ctx, const struct verbs_query_device *in,
@@ -157,9 +158,9 @@ struct verbs_ops {
 
 	/*
 	 * The library implements thread domains and parent domains. The ops add the part of the
-	 * provider. A provider with alloc_td only accepts thread domains, without further
-	 * promises. A provider with alloc_parent_domain takes the memory of its queues from the
-	 * allocators of the domain.
+	 * provider. A provider with alloc_td accepts thread domains and promises nothing else. A
+	 * provider with alloc_parent_domain takes the memory of its queues from the allocators of
+	 * the domain.
 	 */
 	int (*alloc_td)(struct ibv_td *td, const struct ibv_td_init_attr *attr);
 	int (*dealloc_td)(struct ibv_td *td);
@@ -217,8 +218,8 @@ struct verbs_ops {
 	int (*query_qp)(struct verbs_qp *qp, const struct verbs_query_qp *in);
 	int (*destroy_qp)(struct verbs_qp *qp);
 	/*
-	 * return an OR of enum ibv_query_qp_data_in_order_caps, for the device without the
-	 * processor
+	 * return an OR of enum ibv_query_qp_data_in_order_caps: what the device promises, without
+	 * the processor
 	 */
 	int (*query_qp_data_in_order)(struct verbs_qp *qp, enum ibv_wr_opcode op);
 	int (*open_qp)(struct verbs_qp *qp, const struct verbs_open_qp *in);
@@ -289,8 +290,8 @@ struct verbs_ops {
 	int (*gsi_recv)(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad);
 	/*
 	 * Pass on a received request without a listener to a process that listens now. -ENOENT: no
-	 * process does, except perhaps this one. -EAGAIN: the listeners are not known yet, or only
-	 * those from before the request.
+	 * other process listens. -EAGAIN: the listeners are not known yet, or the known ones were
+	 * listed before the request came.
 	 */
 	int (*gsi_offer)(struct ibv_context *ctx, const struct verbs_gsi_mad *mad);
 	/*
@@ -384,7 +385,8 @@ struct verbs_provider {
 	/* Only for user-space providers: return whether the descriptor is the cmd_fd of a context
 	 * of this device, in any process. NULL: there are no such descriptors. */
 	bool (*owns)(const struct verbs_device *device, int cmd_fd);
-	/* Functions for the library of its direct verbs, or NULL. Only these two know the type. */
+	/* Functions for the library of its direct verbs, or NULL. Only the provider and this
+	 * library know the type. */
 	const void *direct;
 };
 

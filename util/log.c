@@ -86,7 +86,7 @@ static int log_stream(const char *path)
 	return !strcmp(path, "/dev/stdout") ? STDOUT_FILENO : -1;
 }
 
-/* Return the level without VERBS_LOG_LEVEL: a program that is checked has its errors logged. */
+/* Return the level without VERBS_LOG_LEVEL. In strict mode errors are logged. */
 static enum log_level level_default(void)
 {
 	const char *strict = env_get_filled(ENV_UROCE_STRICT);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The library's only way to speak.
+ * The only output of the libraries.
  *
  * The function that first knows the cause of a failure logs it, once. The text starts with the
  * device and the object ("rxe0 qp 0x12: ..."), names the offending and the allowed value in words,
- * and ends with the error's text where there is one. errno survives every call.
+ * and ends with the error's text if there is one. errno survives every call.
  *
  * At level 0, the default, no line is written. At other levels lines go to VERBS_LOG_FILE if it
  * names a file or a FIFO of this user, or a character device (never a symbolic link). Otherwise

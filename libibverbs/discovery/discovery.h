@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Discovery of RDMA devices and of the provider for each. It opens no device.
+ * Discovery of RDMA devices and of the provider for each. Discovery opens no device.
  *
  *   list.c         the whole list: the kernel's devices, then the user-space ones
  *   nldev.c        devices and their character devices by RDMA netlink
@@ -117,7 +117,8 @@ struct disc_driver {
 	bool named; /* named by the environment: may be in the dynamic linker's folders, too */
 	STAILQ_HEAD(, disc_match) matches;
 	const struct verbs_provider *provider; /* once loaded */
-	/* -errno of a failed load, which is tried and logged once; no error of disc_is_lack() */
+	/* -errno of a failed load, which is tried and logged once; never an error of
+	 * disc_is_lack() */
 	int load_error;
 };
 STAILQ_HEAD(disc_driver_list, disc_driver);

@@ -380,7 +380,7 @@ static void identity_json(const struct devinfo *info)
 	ROWS_JSON(port_count_rows, attr);
 }
 
-/* A device without counters has 0 of them. */
+/* Write 0 for the limits of a device without counters. */
 static void comp_cntr_json(const struct devinfo *info)
 {
 	struct ibv_comp_cntr_caps caps = { 0 };

@@ -112,7 +112,7 @@ static int devices_show(struct ibv_device **list)
 	return -1;
 }
 
-/* A reader of JSON gets a document in any case. */
+/* Print an empty list, because a reader of JSON expects a document in any case. */
 static void none_json(void)
 {
 	document_open();

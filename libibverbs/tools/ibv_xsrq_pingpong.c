@@ -3,7 +3,7 @@
  * Ping-pong over extended reliable connections: a server and its clients each have one shared
  * receive queue, and a connection each way between the server and every client. The server starts.
  *
- * The text on the TCP connections is that of all releases of this program.
+ * All releases of this program use the same text on the TCP connections.
  */
 #include <fcntl.h>
 #include <stdio.h>

@@ -4,8 +4,8 @@
  * their queue pairs, and then send a message back and forth. A program implements its transport:
  * creating and connecting queue pairs, and posting work.
  *
- * The text on the TCP connection is that of all releases of the ibv_*_pingpong programs, so that
- * the two ends may be of different releases.
+ * All releases of the ibv_*_pingpong programs use the same text on the TCP connection, so that the
+ * two ends may be of different releases.
  *
  * Internal functions return 0 or a negative errno. They print failures on stderr.
  */
@@ -43,7 +43,7 @@ struct pp_options {
 	unsigned int rx_depth;
 	unsigned int iters;
 	unsigned int sl;
-	int gid_index; /* -1: none named */
+	int gid_index; /* -1: the user named none */
 	bool events, odp, implicit_odp, prefetch, timestamps, check, dm, new_send;
 	bool unprotected; /* memory that a confidential guest shares with its host */
 };

@@ -16,7 +16,7 @@ static const struct {
 	size_t offset;
 	unsigned long min, max; /* range of a number */
 	bool show_default;
-	char spelled; /* ... unless this is its letter there */
+	char spelled; /* ... letter on the command line if it is another one */
 } rows[] = {
 #define AT(member) offsetof(struct pp_options, member)
 	{ 'p', "port", "port", "listen on/connect to port <port>", AT(tcp_port), 1, 65535, true },

@@ -253,7 +253,7 @@ int uverbs_destroy_flow(struct ibv_flow *flow)
 			    &cmd, sizeof(cmd), NULL, 0, NULL);
 }
 
-/* Create or modify an action, by the same attributes. @handle: the new handle, or that of the
+/* Create or modify an action, with the same attributes. @handle: the new handle, or that of the
  * action */
 static int action_esp_send(struct verbs_flow_action *action, uint16_t method,
 			   struct uverbs_attr handle, const struct verbs_flow_action_esp *in)

@@ -31,7 +31,7 @@ static struct ibv_srq *qp_srq(const struct ibv_qp_init_attr_ex *attr)
 	return qp_receives(attr) ? attr->srq : NULL;
 }
 
-/* An XRC receive QP has a domain in the place of the PD. */
+/* An XRC receive QP has a domain instead of a PD. */
 static uint32_t qp_pd_handle(const struct ibv_qp_init_attr_ex *attr)
 {
 	if (attr->qp_type == IBV_QPT_XRC_RECV)

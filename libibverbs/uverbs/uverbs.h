@@ -20,7 +20,7 @@ enum uverbs_feature {
 
 /* Return false if the kernel has refused the feature on this context. */
 bool uverbs_has(struct ibv_context *ctx, enum uverbs_feature feature);
-/* Return @r, and store if it means that the kernel lacks the feature. */
+/* Return @r. If it means that the kernel lacks the feature, store that. */
 int uverbs_learn(struct ibv_context *ctx, enum uverbs_feature feature, int r);
 
 /* device.c */

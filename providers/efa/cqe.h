@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions: taking an entry, its queue pair, and the request that it frees. Both ways of polling
- * use them. */
+/* Completions: taking an entry, its queue pair, and the request that it frees. ibv_poll_cq() and
+ * the extended poll use them. */
 #ifndef EFA_CQE_H
 #define EFA_CQE_H
 

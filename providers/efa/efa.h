@@ -46,7 +46,7 @@ enum {
 	EFA_RECEIVE_SIZE = 16, /* bytes of a buffer in the receive queue */
 	EFA_CQE_SMALL = 16,    /* bytes of a completion: without and with the sender's GID */
 	EFA_CQE_LARGE = 32,
-	EFA_CQE_QUEUES = 4, /* queues that the bits of an entry distinguish */
+	EFA_CQE_QUEUES = 4, /* queues of a queue pair, of which two bits of an entry select one */
 };
 
 struct efa_context {
@@ -96,7 +96,7 @@ struct efa_sq {
 	/* The batch between ibv_wr_start() and ibv_wr_complete(), which is built here. */
 	uint64_t *built;
 	struct efa_batch {
-		uint32_t counter, control, used; /* at its start */
+		uint32_t counter, control, used; /* state of the queue at the start of the batch */
 		uint32_t count;
 		int error;     /* first error, positive */
 		uint64_t *wqe; /* the last request; NULL: there is none */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The counter of the adapter, which completions have as their time stamp. */
+/* The counter of the adapter, which completions carry as their time stamp. */
 #include "providers/mlx/mlx.h"
 
 /* Read the counter. Its two halves do not change in one step. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What both families share of sending: segments that the adapter reads, room, and checks. */
+/* Sending code of both families: segments that the adapter reads, room in the ring, and checks. */
 #ifndef PROVIDERS_MLX_WQE_H
 #define PROVIDERS_MLX_WQE_H
 

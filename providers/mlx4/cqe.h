@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion queue entries: their queue pair, and the requests that they free. Both ways of polling
- * use them. */
+/* Completion queue entries: their queue pair, and the requests that they free. ibv_poll_cq() and
+ * the extended poll use them. */
 #ifndef MLX4_CQE_H
 #define MLX4_CQE_H
 

@@ -55,7 +55,7 @@ static uint16_t udp_sport(uint32_t flow_label)
 	return any | UDP_SPORT_MIN;
 }
 
-/* Resolve the MAC address in the kernel, which then has the handle, too, or in this library. */
+/* Resolve the MAC address in the kernel, which then also has the handle, or in this library. */
 static int dmac_resolve(struct mlx5_ah *ah, const struct verbs_create_ah *in)
 {
 	struct mlx5_context *ctx = to_mctx(ah->ah.context);

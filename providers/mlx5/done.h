@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions: their queue pair, and the requests that they free. Both ways of polling use them. */
+/* Completions: their queue pair, and the requests that they free. ibv_poll_cq() and the extended
+ * poll use them. */
 #ifndef MLX5_DONE_H
 #define MLX5_DONE_H
 

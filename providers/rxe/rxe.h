@@ -63,7 +63,7 @@ struct rxe_qp {
 struct rxe_ah {
 	struct ibv_ah ah;
 	uint32_t ah_num;  /* 0: an older kernel, which reads the address from the WQE */
-	struct rxe_av av; /* filled only then */
+	struct rxe_av av; /* address for such a kernel only */
 };
 
 static inline struct rxe_cq *to_rcq(struct ibv_cq *cq)

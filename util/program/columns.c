@@ -5,8 +5,8 @@
  * fits is not changed. A longer one is broken at words, below its last column if there is room for
  * that. Otherwise its indentation and the gaps between its columns shrink.
  *
- * Files and pipes get what the program printed. So does a terminal, for lines of JSON, which
- * scripts read from terminals, too, for example through "ssh -t".
+ * Files and pipes get what the program printed. Lines of JSON are not changed on a terminal either,
+ * because scripts read from terminals, too, for example through "ssh -t".
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -26,7 +26,7 @@ enum {
 	INDENT_MANY = 8,  /* the longest indentation that does not shrink */
 	INDENT_SHRUNK = 4,
 	TAB = 8,
-	TAB_SHRUNK = 2, /* of an indentation */
+	TAB_SHRUNK = 2, /* columns of a tab of an indentation that shrinks */
 };
 
 static struct {
@@ -91,7 +91,7 @@ static size_t last_column(const char *line)
 }
 
 /* Write the words of @text, of which the first one is at column @at. Further lines begin at column
- * @indent, unless a word fits only without. */
+ * @indent, unless a word only fits without the indentation. */
 static void words_put(const char *text, size_t at, size_t indent, size_t width)
 {
 	bool first = true;
@@ -99,7 +99,7 @@ static void words_put(const char *text, size_t at, size_t indent, size_t width)
 	for (text += strspn(text, " "); *text; first = false) {
 		size_t word = strcspn(text, " ");
 		size_t blanks = strspn(text + word, " ");
-		/* Two blanks, which divide columns, stay two. */
+		/* Keep two blanks, because they separate columns. */
 		size_t gap = first ? 0 : text[-1] == ' ' && text[-2] == ' ' ? 2 : 1;
 
 		if (at + gap + word > width && (!first || at > indent)) {
@@ -174,7 +174,7 @@ static void rest_wrap(size_t length, size_t width)
 	state.column = 0;
 }
 
-/* Write lines. The rest without a line feed is written as it is, because somebody waits for it. */
+/* Write lines. Write the rest without a line feed as it is, because a user may wait for it. */
 static ssize_t columns_write(void *cookie, const char *text, size_t length)
 {
 	const size_t width = terminal_width();

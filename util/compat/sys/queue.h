@@ -90,10 +90,10 @@
 	{                           \
 		NULL                \
 	}
-#define LIST_ENTRY(type)                                          \
-	struct {                                                  \
-		struct type *next;                                \
-		struct type **here; /* who points to the entry */ \
+#define LIST_ENTRY(type)                                         \
+	struct {                                                 \
+		struct type *next;                               \
+		struct type **here; /* the link to this entry */ \
 	}
 #define LIST_INIT(head)	       ((void)((head)->first = NULL))
 #define LIST_FIRST(head)       ((head)->first)
@@ -127,10 +127,10 @@
 	{                            \
 		NULL, &(head).first  \
 	}
-#define TAILQ_ENTRY(type)                                         \
-	struct {                                                  \
-		struct type *next;                                \
-		struct type **here; /* who points to the entry */ \
+#define TAILQ_ENTRY(type)                                        \
+	struct {                                                 \
+		struct type *next;                               \
+		struct type **here; /* the link to this entry */ \
 	}
 #define TAILQ_INIT(head)                        \
 	do {                                    \
@@ -140,8 +140,8 @@
 #define TAILQ_FIRST(head)	((head)->first)
 #define TAILQ_NEXT(entry, link) ((entry)->link.next)
 #define TAILQ_EMPTY(head)	(!TAILQ_FIRST(head))
-/* A head and an entry's link have the same two members: the last link leads to the one before it.
- */
+/* The head and the link of an entry have the same two members, so the last link leads to the one
+ * before it. */
 #define TAILQ_LAST(head, headname)	  (*((struct headname *)(head)->after)->after)
 #define TAILQ_PREV(entry, headname, link) (*((struct headname *)(entry)->link.here)->after)
 #define TAILQ_INSERT_HEAD(head, entry, link)                                     \
@@ -176,7 +176,7 @@
 			(head)->after = (entry)->link.here;                      \
 		*(entry)->link.here = TAILQ_NEXT(entry, link);                   \
 	} while (0)
-/* What @from has goes behind what @to has. */
+/* Append the entries of @from to those of @to. */
 #define TAILQ_CONCAT(to, from, link)                        \
 	do {                                                \
 		if (TAILQ_EMPTY(from))                      \
