@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A device in this process for tests of the library: a provider whose operations count their
- * calls, do the least that is right, and fail on demand. Its log is captured, so that tests can
- * search it for the words of a message. */
+/* A device in this process for tests of the library: a provider whose operations count their calls,
+ * do the minimum that is correct, and fail on demand. Its log is captured, so that tests can search
+ * it for the words of a message. */
 #ifndef TESTS_UNIT_FAKE_DEVICE_H
 #define TESTS_UNIT_FAKE_DEVICE_H
 
@@ -64,9 +64,9 @@ struct fake_device {
 
 /* Start the log's capture; first thing in main(), before any context. */
 void fake_log_start(void);
-/* Return the lines since they were last taken; valid until the next call. A line that another
- * thread writes between a look and the taking is lost. Therefore a thread that waits for a line
- * only looks. */
+/* Return the lines since the last fake_log_take(); valid until the next call. A line that another
+ * thread writes between fake_log_look() and fake_log_take() is lost. Therefore a thread that waits
+ * for a line calls only fake_log_look(). */
 const char *fake_log_look(void);
 const char *fake_log_take(void);
 

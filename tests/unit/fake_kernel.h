@@ -26,7 +26,7 @@ static struct {
 	struct {
 		uint16_t id;
 		uint64_t value;
-	} outs[4];	       /* to attributes of a method that the kernel writes; id 0 is none */
+	} outs[4];	       /* answers to attributes that the kernel writes; id 0: none */
 	uint8_t bytes[40][64]; /* the bytes that attributes of a method point to */
 	int error;
 } kernel;

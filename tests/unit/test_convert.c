@@ -110,7 +110,7 @@ static void test_qp(void **state)
 	assert_int_equal(dst.rnr_retry, 30);
 	assert_int_equal(dst.alt_port_num, 31);
 	assert_int_equal(dst.alt_timeout, 32);
-	/* Behind the struct old programs were built with. */
+	/* This member is behind the struct of old programs. */
 	assert_int_equal(dst.rate_limit, 0xdead);
 }
 

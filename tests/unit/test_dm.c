@@ -120,7 +120,8 @@ static void test_import_dm(void **state)
 	assert_int_equal(dm->handle, 77);
 	ibv_unimport_dm(dm);
 	assert_int_equal(unimported, 1);
-	/* The processes agree which one frees it: that may be the one that imported it. */
+	/* The processes agree on which of them frees the memory. It may be the process that
+	 * imported it. */
 	dm = ibv_import_dm(*state, 77);
 	assert_int_equal(ibv_free_dm(dm), 0);
 	assert_log_empty();
@@ -217,7 +218,8 @@ static void test_import_mr(void **state)
 	assert_null(mr->addr);
 	ibv_unimport_mr(mr);
 	assert_int_equal(unimported, 1);
-	/* The processes agree which one destroys it: that may be the one that imported it. */
+	/* The processes agree on which of them destroys the region. It may be the process that
+	 * imported it. */
 	mr = ibv_import_mr(pd, 8);
 	assert_int_equal(ibv_dereg_mr(mr), 0);
 	assert_int_equal(fake_of(*state)->calls[FAKE_DEREG_MR], 1);

@@ -153,7 +153,7 @@ static void test_action(void **state)
 	assert_int_equal(errno, EOPNOTSUPP);
 }
 
-/* Called by the library of a provider's direct verbs: the operation finds its attributes. */
+/* The operation finds the attributes of a direct verb. */
 static void test_direct(void **state)
 {
 	struct ibv_qp qp = { .context = *state };

@@ -157,7 +157,7 @@ static void test_counts(void **state)
 	in_child(counts);
 }
 
-/* Random ranges beside a plain count per page. */
+/* Compare random ranges with a plain count per page. */
 static void model(void)
 {
 	static struct {

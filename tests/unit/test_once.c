@@ -16,7 +16,7 @@
 
 static struct once once = ONCE_INIT;
 static pthread_barrier_t barrier;
-static unsigned int runs; /* written by init() alone */
+static unsigned int runs; /* only init() writes it */
 
 static void init(void)
 {

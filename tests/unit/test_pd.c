@@ -297,7 +297,8 @@ static void test_import(void **state)
 	ibv_unimport_pd(pd);
 	assert_int_equal(views_freed, 1);
 	assert_log_empty();
-	/* The processes agree which one destroys it: that may be the one that imported it. */
+	/* The processes agree on which of them destroys the domain. It may be the process that
+	 * imported it. */
 	pd = ibv_import_pd(*state, 56);
 	assert_int_equal(ibv_dealloc_pd(pd), 0);
 	assert_int_equal(views_freed, 1);

@@ -80,7 +80,7 @@ static void test_data(void **state)
 	}
 }
 
-/* An empty buffer is never taken for a message, of whatever age. */
+/* An empty buffer is never taken for a message of any release. */
 static void test_data_scrubbed(void **state)
 {
 	static uint8_t data[10000], message[sizeof(data)];

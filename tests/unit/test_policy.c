@@ -103,7 +103,7 @@ static void expect_complaint(const char *complaint)
 	free(said);
 }
 
-/* What the file does not say is logged, not only a wrong policy. */
+/* Lines of the file that have no meaning are logged, and not only a wrong policy. */
 static void test_complaints(void **state)
 {
 	char path[PATH_MAX + 16];

@@ -13,7 +13,7 @@ enum {
 #ifdef __SANITIZE_THREAD__
 	USED = 40 << 10, /* the sanitizer's own variables of a thread are on its stack, too */
 #else
-	USED = 300 << 10, /* what a library's uses */
+	USED = 300 << 10, /* bytes that a thread of a library uses */
 #endif
 };
 

@@ -129,7 +129,7 @@ static void test_poll_cq(void **state)
 	assert_int_equal(uverbs_poll_cq(&cq), 0);
 	cmd = request_of(IB_USER_VERBS_CMD_POLL_CQ, sizeof(*cmd));
 	assert_int_equal(cmd->cq_handle, 77);
-	/* A driver is only called for an entry, and that needs room in the answer. */
+	/* The driver is only called if the answer has room for an entry. */
 	assert_int_equal(cmd->ne, 1);
 	assert_int_equal(attr_of(UVERBS_ATTR_CORE_OUT)->len,
 			 sizeof(struct ib_uverbs_poll_cq_resp) + sizeof(struct ib_uverbs_wc));

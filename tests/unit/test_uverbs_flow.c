@@ -282,7 +282,7 @@ static void refused(struct ibv_context *ctx, uint32_t type, uint16_t size)
 
 static void test_wrong_sizes(void **state)
 {
-	/* One byte less than the last member's end, each. */
+	/* One byte less than the end of the last member, for each spec. */
 	refused(*state, IBV_FLOW_SPEC_ETH, 37);
 	refused(*state, IBV_FLOW_SPEC_IPV4, 23);
 	refused(*state, IBV_FLOW_SPEC_IPV4_EXT, 31);

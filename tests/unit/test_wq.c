@@ -232,7 +232,7 @@ static void test_table(void **state)
 	fake_close(other);
 }
 
-/* Called by the library of a provider's direct verbs: the operation finds its attributes. */
+/* The operation finds the attributes of a direct verb. */
 static const void *seen_dv;
 
 static int create_dv(struct verbs_wq *wq, const struct verbs_create_wq *in)

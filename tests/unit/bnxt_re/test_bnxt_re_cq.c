@@ -2,7 +2,7 @@
 /* Doorbells of completion queues. */
 #include "tests/unit/bnxt_re/fake.h"
 
-/* One doorbell for each half of the ring, with the epoch of the lap. */
+/* Polls ring one doorbell for each half of the ring. The doorbell carries the epoch of the lap. */
 static void test_cq(void **state)
 {
 	struct fake *f = fake_create(false, BNXT_RE_PSN_16);
@@ -27,7 +27,7 @@ static void test_cq(void **state)
 	fake_free(f);
 }
 
-/* A queue that was armed before there was a register is armed then. */
+/* A queue that was armed before its register exists is armed when the register exists. */
 static void test_early(void **state)
 {
 	struct fake *f = fake_create(false, BNXT_RE_PSN_16);

@@ -2,7 +2,7 @@
 /* Completions: failures, the requests behind them, and invalid entries. */
 #include "tests/unit/bnxt_re/fake.h"
 
-/* The device reports one failure, and the library the requests behind it. */
+/* The device reports one failure, and the library completes the requests behind it. */
 static void test_flush(void **state)
 {
 	struct fake *f = fake_create(false, BNXT_RE_PSN_16);

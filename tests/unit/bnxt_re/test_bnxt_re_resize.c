@@ -82,7 +82,7 @@ static void test_unread(void **state)
 	device_writes(f, 0, 3, 1);
 	device_writes(f, 1, 4 % ENTRIES, 1);
 	f->cq.ring[1].a = htole64(fake_handle(f));
-	/* Again, before they are polled. */
+	/* Resize again before the entries are polled. */
 	device_writes(f, 2, 0, CUT_OFF | 1);
 	assert_int_equal(resize(f, 3), -EINVAL);
 	assert_int_equal(resize(f, 4), 0);
@@ -150,7 +150,7 @@ static void test_refused(void **state)
 	destroy(f);
 }
 
-/* The device ends the ring later than the process waits: a poll finds the end. */
+/* The device ends the ring after the process has stopped waiting. A poll finds the end. */
 static void test_late(void **state)
 {
 	struct fake *f = create();

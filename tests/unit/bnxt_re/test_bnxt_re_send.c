@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Sends and their doorbells, as both sides write them. The played device has requests of a fixed
- * size and no registers: the others are here. */
+/* Sends and their doorbells, as both sides write them. The device of the lab has requests of a
+ * fixed size and no registers. These tests cover the other kinds. */
 #include "tests/unit/bnxt_re/fake.h"
 
 static void test_static(void **state)

@@ -17,7 +17,7 @@ static void test_srq(void **state)
 	}
 	assert_int_equal(bnxt_re_post_srq_recv(&f->srq.vsrq.srq, &wr, &bad), ENOMEM);
 	fake_entry(f, 0, 100, fake_handle(f), 1 << 1 | 1 << 16, 1);
-	/* The same again, and tags that there are not. */
+	/* The same entry a second time, and tags that do not exist. */
 	fake_entry(f, 1, 100, fake_handle(f), 1 << 1 | 1 << 16, 1);
 	fake_entry(f, 2, 100, fake_handle(f), 1 << 1 | 1 << 16, 0xfffff);
 	assert_int_equal(fake_poll(f, &wc, 1), 1);

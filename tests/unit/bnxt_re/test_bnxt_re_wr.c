@@ -156,7 +156,8 @@ static void refused(struct fake *f, struct ibv_qp_ex *ex, enum cause cause)
 	}
 }
 
-/* One request that cannot be ends the batch: nothing of it is announced. The next batch is good. */
+/* An impossible request ends the batch, of which no request is announced. The next batch is
+ * good. */
 static void test_refused(void **state)
 {
 	for (enum cause cause = 0; cause < CAUSES; cause++) {

@@ -22,25 +22,25 @@ struct fake_kernel {
 	bool short_write;	     /* take less than the whole command */
 	bool no_device;		     /* cm_device_find() finds none */
 	bool device_list; /* libibverbs offers a good device and one that does not open */
-	bool user_device; /* there is one of user space, too, so that channels are mixed */
+	bool user_device; /* there is also a device of user space, so that channels are mixed */
 
 	uint32_t log[KERNEL_LOG]; /* numbers of commands, in order */
 	unsigned int log_length;
-	unsigned int calls; /* of the system; one can bring several commands */
+	unsigned int calls; /* system calls; one call can carry several commands */
 	/* last command of each number */
 	uint8_t last[KERNEL_COMMANDS][512] __attribute__((aligned(8)));
 
-	struct ucma_abi_event_resp events[KERNEL_EVENTS]; /* to be read, the first first */
+	struct ucma_abi_event_resp events[KERNEL_EVENTS]; /* to be read in this order */
 	unsigned int event_count;
 	uint32_t events_reported; /* answer of DESTROY_ID and the like */
 	struct ucma_abi_query_route_resp route;
 	struct ib_uverbs_qp_attr qp_attr[8]; /* [state] */
 	uint32_t services; /* records, numbered from 1 on, of which an answer has those that fit */
 	uint32_t next_handle;
-	uint16_t ports[8]; /* what port 0 becomes, one after the other; 0: nothing */
+	uint16_t ports[8]; /* ports chosen for port 0, in this order; 0: none */
 	unsigned int binds;
 
-	bool random; /* answers are random bytes, results too */
+	bool random; /* answers and results are random */
 	uint64_t seed;
 };
 

@@ -241,7 +241,7 @@ static void test_resolve(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-/* If the route takes its time, its paths are queried after the event. */
+/* If the route is resolved late, its paths are queried after the event. */
 static void test_route_late(void **state)
 {
 	struct rdma_cm_id *id = new_id(RDMA_PS_TCP);

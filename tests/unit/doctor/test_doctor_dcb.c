@@ -191,7 +191,7 @@ static void test_pfc(void **state)
 	world.peer.load_there.priority = 0;
 	expect_state("pfc", FINDING_OK, "3 on node7");
 	world.peer.load_there.pfc = PEER_PFC_KNOWN;
-	/* Packets that were dropped are a result of it. */
+	/* Dropped packets are a result of the different settings. */
 	world.peer.load_here.losses = 900;
 	expect_failure("pfc", 51, "PFC: 3 on this host, none on node7: they differ", "dcb pfc set");
 	peer_begin();

@@ -317,7 +317,8 @@ static void test_verbs_limit(void **state)
 	expect_state("verbs", FINDING_OK, "makes a PD");
 }
 
-/* One device fails and the other goes on; the last one to fail decides. */
+/* One device fails and the other works. If both fail, the device that fails at the later rung
+ * decides. */
 static void test_two_devices(void **state)
 {
 	world_add("mlx1", "uverbs1");

@@ -32,8 +32,9 @@ struct world {
 
 	/* Answers. */
 	struct rdma_system system;
-	struct world_device devices[4]; /* by RDMA netlink; up to one without a name */
-	bool netdev_elsewhere;		/* interfaces belong to another network namespace */
+	/* devices that RDMA netlink reports, up to a device without a name */
+	struct world_device devices[4];
+	bool netdev_elsewhere; /* interfaces belong to another network namespace */
 	int open_error, fork_error;
 	bool other_library;	       /* the shared library is of another release */
 	struct trial trial;	       /* of every device */

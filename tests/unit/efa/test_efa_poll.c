@@ -35,7 +35,7 @@ static int poll(struct fake *f, struct ibv_wc *wc)
 	return efa_poll_cq(&f->cq.vcq.cq, 1, wc);
 }
 
-/* The receive queue has 256 ids and is the fourth with its number. */
+/* The receive queue has 256 ids and is the fourth queue with its number. */
 static void test_receive(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD, EFA_WQE_SMALL_SHIFT, SMALL, 1);
@@ -187,7 +187,7 @@ static void test_endless(void **state)
 	efa_cq_ex_set_slots(&f->cq, IBV_WC_STANDARD_FLAGS, 0);
 	complete(f, 0, "00 03 00 05 13");
 	f->cq.stride = 0;
-	alarm(60); /* SIGALRM instead of no end */
+	alarm(60); /* SIGALRM ends the test if the poll does not end */
 	assert_int_equal(poll(f, &wc), 0);
 	assert_int_equal(ibv_start_poll(ex, &none), ENOENT);
 	alarm(0);

@@ -48,7 +48,7 @@ static void test_inline(void **state)
 	fake_free(f);
 }
 
-/* The second round has the other phase; a large request has zeros behind. */
+/* The second round has the other phase. In a large request zeros follow the data. */
 static void test_list(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_DRIVER, LARGE, EFA_CQE_SMALL, 1);

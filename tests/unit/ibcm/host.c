@@ -222,7 +222,7 @@ void host_end(void)
 	struct ibcm_id any = { .dev = &host.dev, .local.gid = host.gid };
 	static const uint8_t data[IBCM_MAD_LEN];
 
-	host.peers_are_here = true; /* then what sends to others is forgotten */
+	host.peers_are_here = true; /* then messages to other hosts are dropped */
 	ibcm_probe_send(&any, data);
 
 	ibcm_close_channel(&host.channel);
@@ -296,7 +296,8 @@ void host_pass(uint64_t ns)
 
 int host_event(struct cm_event *ret_event)
 {
-	static struct cm_id any; /* of all children: only whether there is one counts */
+	/* identifier of all children: tests only check that there is one */
+	static struct cm_id any;
 
 	if (ibcm_get_event(&host.channel, ret_event) < 0)
 		return -1;

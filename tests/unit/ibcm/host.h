@@ -9,11 +9,11 @@
 
 enum {
 	HOST_PREFIX = 1,
-	HOST_SENT = 256,      /* messages kept, the last ones */
+	HOST_SENT = 256,      /* number of kept messages, the last ones */
 	HOST_PORT = 7000,     /* where the listener of host_listen() listens */
 	HOST_TIMEOUT = 16,    /* of the messages that tests make */
-	HOST_GUID = 0x0102ff, /* of all peers: who has which is not secret */
-	HOST_TOS = 0x68,      /* of all connections: the peers' choice */
+	HOST_GUID = 0x0102ff, /* GUID of all peers, because a GUID is not secret */
+	HOST_TOS = 0x68,      /* type of service of all connections, chosen by the peers */
 };
 
 struct host {
@@ -38,7 +38,7 @@ struct host {
 	bool peers_are_here;  /* on this host */
 	struct ibcm_mad word; /* sent for the process if it is killed; type 0: no message */
 	uint8_t word_class;
-	unsigned int probed; /* messages sent so that an ICMP message comes back */
+	unsigned int probed; /* messages that were sent to get an ICMP message back */
 };
 
 extern struct host host;

@@ -16,7 +16,7 @@ enum {
 	BACKLOG = 64,
 	OTHERS = 2000,
 	SECONDS_MAX = 60,
-	IDS = 1 << 16,		    /* communication ids there are */
+	IDS = 1 << 16,		    /* number of communication ids */
 	LATER_PORT = HOST_PORT + 1, /* has no listener yet */
 	PARKED_MAX = 256,
 	PARKED_OF_HOST = 16,
@@ -71,7 +71,7 @@ static struct ibcm_mad about(enum ibcm_message type)
 
 /* --- strangers --- */
 
-/* A queue pair that a stranger names is not the peer's, whatever its number. */
+/* A queue pair that a stranger names does not belong to the peer, whatever its number. */
 static void test_stale_is_the_peers_to_say(void **state)
 {
 	struct ibcm_mad req = host_req(&stranger, ID + 1, QPN, HOST_PORT);
@@ -193,7 +193,7 @@ static void test_source_on_loopback(void **state)
 	assert_int_equal(host_event(&event), RDMA_CM_EVENT_CONNECT_REQUEST);
 }
 
-/* --- the peer's, by the kernel's checks --- */
+/* --- messages of the peer, by the checks of the kernel --- */
 
 static void test_dreq_names_the_queue_pair(void **state)
 {
@@ -228,7 +228,7 @@ static void test_messages_name_the_connection(void **state)
 
 /* --- bounds --- */
 
-/* The longest times a message can name. */
+/* A request with the longest times that a message can name. */
 static struct ibcm_mad patient_req(uint32_t id)
 {
 	struct ibcm_mad req = host_req(&stranger, id, id & 0xffffff, HOST_PORT);
@@ -456,7 +456,8 @@ static void test_early_request_is_withdrawn(void **state)
 	host_destroy(late);
 }
 
-/* The requests of a host displace its own oldest one; those of many hosts the oldest of all. */
+/* A request of a host displaces the oldest one of this host. Requests of many hosts displace the
+ * oldest of all. */
 static void test_early_requests_are_few(void **state)
 {
 	struct ibcm_mad req = early_req(&peer, 1);
@@ -496,7 +497,7 @@ static void test_early_requests_of_many_hosts(void **state)
 	assert_int_equal(host.sent_count, before + 2 * PARKED_MAX);
 }
 
-/* --- whether anybody is there --- */
+/* --- probes for a peer --- */
 
 static int begin_far(void **state)
 {
@@ -531,7 +532,7 @@ static void test_probe_ends_a_connection(void **state)
 	assert_int_equal(host_event(&event), -1);
 	host_arrive(&peer, &apr);
 	assert_int_equal(host_event(&event), RDMA_CM_EVENT_DISCONNECTED);
-	/* connections with the same process are asked about at once */
+	/* connections with the same process are probed at once */
 	host_pass(0);
 	assert_int_equal(host.probed, apr.remote_id == other->conn.local_id ? 3 : 4);
 }
@@ -577,7 +578,8 @@ static void arrive_again(const struct ibcm_mad *request, const struct ibcm_mad *
 	assert_memory_equal(host_last(), first, sizeof(*first));
 }
 
-/* The same, whether or not the program has destroyed the identifier of the refused request. */
+/* A copy of a refused request gets the same answer, whether or not the program has destroyed the
+ * identifier. */
 static void test_refused_request_has_copies(void **state)
 {
 	struct ibcm_mad req = host_req(&peer, ID + 1, QPN + 2, HOST_PORT), first;
@@ -651,7 +653,8 @@ static void test_request_repeats_on_this_host(void **state)
 	assert_int_equal(ibcm_state_request(&iid->conn, &req, host.now, &out), 0);
 	ibcm_run(iid, &out, NULL);
 	before = host.sent_count;
-	while (iid->conn.ask_until) /* early, to probe for a receiver on another host */
+	/* early repetitions, which probe for a receiver on another host */
+	while (iid->conn.ask_until)
 		host_pass(iid->conn.deadline - host.now);
 	early = host.sent_count - before;
 	for (unsigned int n = 1; n <= 3; n++) {

@@ -73,7 +73,7 @@ static int end(void **state)
 	return 0;
 }
 
-/* --- whose events are looked at --- */
+/* --- the events that a change examines --- */
 
 static void disconnected(uint32_t n, const struct ibcm_id *iid)
 {

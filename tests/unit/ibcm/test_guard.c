@@ -85,7 +85,7 @@ static void test_said_at_the_end(void **state)
 	assert_false(connection->guarded);
 }
 
-/* The device tells peers on this host. */
+/* The device itself notifies peers on this host. */
 static void test_near(void **state)
 {
 	host.peers_are_here = true;

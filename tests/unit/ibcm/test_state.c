@@ -224,7 +224,7 @@ static void test_unknown_message(void **state)
 	assert_int_equal(out.mads, 0);
 }
 
-/* --- what is kept of the messages --- */
+/* --- values that a machine keeps from the messages --- */
 
 static void test_facts(void **state)
 {
@@ -233,7 +233,8 @@ static void test_facts(void **state)
 
 	assert_int_equal(active.remote_id, REMOTE);
 	assert_int_equal(active.qp.remote_qpn, 0x333);
-	assert_int_equal(active.qp.rq_psn, 0x222); /* what we told the peer to begin with */
+	/* the first PSN that this side sent to the peer */
+	assert_int_equal(active.qp.rq_psn, 0x222);
 	assert_int_equal(active.qp.sq_psn, 0x444);
 	assert_int_equal(active.qp.responder_resources, 2); /* the peer's initiator depth */
 	assert_int_equal(active.qp.initiator_depth, 1);
@@ -378,7 +379,8 @@ static void test_probe(void **state)
 		assert_int_equal(lap.local_id, LOCAL);
 		assert_int_equal(lap.remote_id, REMOTE);
 		assert_int_equal(lap.lap.remote_qpn, 0x333);
-		assert_int_equal(conn.tid, tid); /* of the connection's own messages */
+		/* the probe does not change the tid of the connection's own messages */
+		assert_int_equal(conn.tid, tid);
 		reply = (struct ibcm_out){};
 		ibcm_state_message(&other, &lap, now, &reply);
 		assert_int_equal(ibcm_mad_unpack(reply.mad[0], &apr), 0);
@@ -461,8 +463,8 @@ static void test_near(void **state)
 	assert_int_equal(conn.deadline, 0);
 }
 
-/* A side that has heard of no peer yet asks a second time and then gives up before its time. No
- * other side does. */
+/* A side that has not heard from its peer yet repeats its request once, and then gives up before
+ * the timeout. No other side does. */
 static void test_unreachable(void **state)
 {
 	for (enum ibcm_state in = IBCM_IDLE; in < IBCM_STATES; in++) {
@@ -779,7 +781,7 @@ static void test_stray(void **state)
 	}
 }
 
-/* --- two of them, and a wire --- */
+/* --- two machines and a wire --- */
 
 enum {
 	WIRE = 64,
@@ -790,7 +792,7 @@ struct sim {
 	struct ibcm_conn conn[SIDES]; /* active, passive */
 	uint64_t now;
 	uint32_t seed;
-	unsigned int loss; /* of 100 messages */
+	unsigned int loss; /* lost messages of 100 */
 	struct {
 		uint8_t data[IBCM_MAD_LEN];
 		unsigned int to;

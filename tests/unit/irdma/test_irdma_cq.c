@@ -7,7 +7,8 @@ static uint32_t arm_word(const struct fake *f)
 	return fake_word(f->shadow, 4);
 }
 
-/* A request for solicited completions does not weaken one for all. The event ends both. */
+/* A request for an event of solicited completions does not weaken a request for all completions.
+ * The event ends both requests. */
 static void test_arm(void **state)
 {
 	struct fake *f = fake_create(2);
@@ -26,7 +27,8 @@ static void test_arm(void **state)
 	fake_free(f);
 }
 
-/* Completions of an earlier ring come first. It is done once there is one in a later ring. */
+/* Completions of an earlier ring come first. The earlier ring is finished when a later ring has a
+ * completion. */
 static void test_rings(void **state)
 {
 	static char old_cqes[2 * IRDMA_QUANTUM];
@@ -59,7 +61,7 @@ static void test_rings(void **state)
 	fake_free(f);
 }
 
-/* The size of a resize is checked, also by adapters that resize. */
+/* The size of a resize is checked, also for adapters that can resize. */
 static void test_sizes(void **state)
 {
 	struct fake *f = fake_create(2);

@@ -25,7 +25,8 @@ static void test_sends(void **state)
 	fake_free(f);
 }
 
-/* Nothing was posted, a place was not, the queue pair is unknown, the name is another. */
+/* Entries for a queue without requests, for a place without a request, for an unknown queue pair,
+ * and with another name. */
 static void test_strange(void **state)
 {
 	struct fake *f = fake_create(2);
@@ -106,7 +107,7 @@ static void test_flush_on_demand(void **state)
 	fake_free(f);
 }
 
-/* Datagrams have failures that are none, and their receives have the sender. */
+/* Some failures of datagrams count as success. Completions of their receives name the sender. */
 static void test_datagrams(void **state)
 {
 	struct fake *f = fake_create(2);

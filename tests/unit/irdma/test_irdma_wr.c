@@ -48,7 +48,7 @@ static void test_batch(void **state)
 	fake_free(f);
 }
 
-/* The quanta of a batch that is given up look stale. */
+/* Check that the quanta of an aborted batch look stale. */
 static void look_stale(const struct fake *f)
 {
 	for (int i = 0; i < QUANTA; i++)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* All kinds of plain requests, which have a separate path into the ring. A test posts each by both
- * paths. It declares no operation as plain to use the other path. */
+ * paths. To use the other path, the test declares no operation as plain. */
 #ifndef TESTS_UNIT_MLX_PLAIN_H
 #define TESTS_UNIT_MLX_PLAIN_H
 
 #include "providers/mlx/mlx.h"
 #include "tests/unit/page.h"
 
-/* @use: called with a list of each kind. @ah: of datagrams, which send only; or NULL */
+/* @use: called with a list of each kind. @ah: address handle of datagrams, which are only sends; or
+ * NULL */
 static inline void plain_each(struct ibv_ah *ah, void (*use)(struct ibv_send_wr *wr, void *arg),
 			      void *arg)
 {

@@ -6,7 +6,7 @@
 #include "providers/mlx/mlx.h"
 #include "tests/unit/page.h"
 
-/* Slots of @wqe_sge entries in a page. */
+/* Make a ring of slots with @wqe_sge entries in a page. */
 static inline void fake_rq(struct mlx_rq *rq, char *page, __be32 *record, uint32_t wqe_sge)
 {
 	uint32_t size = sizeof(struct mlx_data_seg) * wqe_sge, count = FAKE_PAGE / size;
@@ -21,7 +21,7 @@ static inline void fake_rq(struct mlx_rq *rq, char *page, __be32 *record, uint32
 	rq->record = record;
 }
 
-/* Requests of one entry in a page, all free. */
+/* Make a ring of free requests with one entry in a page. */
 static inline void fake_srq_ring(struct mlx_srq *srq, struct ibv_context *ctx, char *page,
 				 __be32 *record)
 {

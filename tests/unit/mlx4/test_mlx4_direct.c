@@ -109,7 +109,7 @@ static void test_others(void **state)
 	fake_free(f);
 }
 
-/* Not even if one of our objects is named too. */
+/* Objects of other providers are refused, even if an object of this provider is named, too. */
 static void test_mixed(void **state)
 {
 	struct verbs_device device, foreign;

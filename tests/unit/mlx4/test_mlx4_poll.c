@@ -7,7 +7,7 @@ static char *cqe_at(struct fake *f, uint32_t n)
 	return f->cqes + FAKE_CQE * (n & f->cq.mask) + FAKE_CQE - sizeof(struct mlx4_cqe);
 }
 
-/* The entry of number @n, from the words of a dump. */
+/* Write entry number @n from the words of a dump. */
 static void cqe_write(struct fake *f, uint32_t n, const uint32_t words[8])
 {
 	for (int i = 0; i < 8; i++)

@@ -209,7 +209,7 @@ static void test_keys(void **state)
 	post(f, &wr);
 	ASSERT_WORDS(f->sq + 64, 0x00000018, 0x00000003, 0x0000008c, 0, 0x40000000, 0xc0000000,
 		     0x00000302, 0x00001100, 0x00007f00, 0x00001000, 0, 0x00000200);
-	/* A window that opens on no region. */
+	/* A window without a region. */
 	wr.bind_mw.bind_info = (struct ibv_mw_bind_info){};
 	post(f, &wr);
 	ASSERT_WORDS(f->sq + 128 + 16, 0, 0x80000000, 0x00000302, 0, 0, 0, 0, 0);

@@ -123,7 +123,7 @@ static void test_numbers(void **state)
 	idtable_remove(&table, 5000);
 	assert_null(idtable_find(&table, 5000));
 	assert_null(idtable_find(&table, IDTABLE_MASK));
-	/* 24 bits count. */
+	/* Only 24 bits of a number count. */
 	assert_ptr_equal(idtable_find(&table, 0xff000007), &table);
 	assert_int_equal(idtable_add(&table, &id, &id), 0);
 	assert_int_equal(id, 5000);

@@ -77,7 +77,7 @@ static void test_dead_writer(void **state)
 	fake_free(f);
 }
 
-/* The time of a completion, by the page. */
+/* Compute the wall-clock time of a completion from the page. */
 static void test_wallclock(void **state)
 {
 	static const uint32_t sent[16] = { [12] = 0, 2010, [14] = 0x0a001234 };

@@ -45,7 +45,7 @@ static void check_logged(const char *text, const char *expected, const char *com
 	free(said);
 }
 
-/* No line that means the setting is dropped or changed without a word. */
+/* A line that means the setting is never dropped or changed without a message. */
 static void test_complaints(void **state)
 {
 	check_logged("RDMA_NDD_ND_FORMAT=\"%h %d\" # comment\n", "%h %d", "");

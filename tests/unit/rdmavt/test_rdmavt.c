@@ -13,7 +13,7 @@ enum {
 	LAST = 4, /* the last slot of each ring */
 	SGES = 2,
 	STRIDE = 16 + SGES * 16,
-	GUARD = 64, /* bytes around a ring that nobody may write to */
+	GUARD = 64, /* bytes around a ring, which must not change */
 };
 
 struct ring {
@@ -196,7 +196,7 @@ static void test_send_datagram(void **state)
 	fake_free(f);
 }
 
-/* A long list goes in several commands, in order, and is not written to. */
+/* A long list is sent in several commands, in order. The list itself does not change. */
 static void test_send_lists(void **state)
 {
 	enum {
@@ -406,14 +406,14 @@ static void test_attacks(void **state)
 		f->qp.rq.wq->tail.val = 1;
 		assert_int_equal(recv_post(f, &recv, &bad), 0);
 		assert_int_equal(f->qp.rq.wq->head.val, 0);
-		/* The ring never looks full then. */
+		/* The ring never looks full with such an index. */
 		f->qp.rq.wq->tail.val = wild[i];
 		assert_int_equal(recv_post(f, &recv, &bad), 0);
 	}
 	fake_free(f);
 }
 
-/* Answers that describe no ring. */
+/* Answers of the kernel that describe no valid ring. */
 static void test_ring(void **state)
 {
 	struct fake *f = fake_create();

@@ -129,7 +129,8 @@ static void oldest_goes(void **state)
 	assert_int_equal(s->ds->friend_count, FRIENDS);
 }
 
-/* All destinations have sends under way. Therefore none may go, least of all the newest. */
+/* All destinations have sends under way. Therefore none may be forgotten, above all not the
+ * newest. */
 static void all_at_work(void **state)
 {
 	struct rs_socket *s = *state;
@@ -140,7 +141,7 @@ static void all_at_work(void **state)
 		assert_true(is_known(s, i));
 }
 
-/* The same when a stranger becomes a friend. */
+/* The same when the newest destination becomes a remembered one. */
 static void stranger_among_friends_at_work(void **state)
 {
 	struct rs_socket *s = *state;

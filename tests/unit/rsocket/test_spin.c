@@ -34,7 +34,7 @@ static void offer_is_learned(void **state)
 	assert_int_equal(looks_to_offer(&spin), 1);
 	assert_false(rs_spin_looked(&spin, true));
 	assert_int_equal(looks_to_offer(&spin), 1);
-	/* Until the offer does not help. */
+	/* This lasts until an offer does not help. */
 	assert_int_equal(looks_to_offer(&spin), 2);
 	assert_int_equal(looks_to_offer(&spin), 4);
 	for (int i = 0; i < 20; i++)
@@ -65,7 +65,7 @@ static void crowd_is_learned(void **state)
 	assert_true(rs_spin_begin(&spin));
 	looks_to_offer(&spin);
 	rs_spin_offered(&spin, 10000000, 1);
-	/* This message did not come because of the offer. */
+	/* The offer did not bring this message. */
 	assert_false(rs_spin_looked(&spin, true));
 	assert_true(looks_to_offer(&spin) > 1);
 	while (waits < MANY && !rs_spin_begin(&spin))

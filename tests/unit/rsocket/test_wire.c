@@ -114,7 +114,7 @@ static void test_refused(void **state)
 	bytes[0] = 2;
 	assert_int_equal(rs_wire_get_data(bytes, sizeof(bytes), &data), -EPROTO);
 	bytes[0] = 1;
-	bytes[23] = 0; /* a list without entries: there would be a division by it */
+	bytes[23] = 0; /* a list without entries, which would lead to a division by 0 */
 	assert_int_equal(rs_wire_get_data(bytes, sizeof(bytes), &data), -EPROTO);
 	bytes[23] = 17;
 	assert_int_equal(rs_wire_get_data(bytes, sizeof(bytes), &data), -EPROTO);

@@ -230,7 +230,7 @@ static void test_refusals(void **state)
 	fake_free(f);
 }
 
-/* When a doorbell is needed, with a ring that is counted around. */
+/* Cases that need a doorbell, in a ring whose count wraps around. */
 static void test_doorbell(void **state)
 {
 	struct fake *f = fake_create();

@@ -25,7 +25,7 @@ int __wrap_netlink_open(int protocol, struct nl_sock **ret_sock)
 	return *ret_sock ? 0 : -ENOMEM;
 }
 
-/* The journal gets what is wrong, too. */
+/* The program also writes errors to the journal. */
 void __wrap_syslog(int priority, const char *format, ...);
 void __wrap_syslog(int priority, const char *format, ...)
 {

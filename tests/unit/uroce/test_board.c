@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Peers use regions and QPs without asking. The owner takes them back and waits for the peers
- * that still use them. */
+/* Peers use regions and QPs without asking the owner. The owner takes them back and waits for the
+ * peers that still use them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -29,7 +29,7 @@ static struct {
 	struct uroce_key *key;
 	uint8_t region[KEYS_LENGTH];
 	int slept;
-	int ends_after; /* sleeps, after which the initiator is through; 0: never */
+	int ends_after; /* number of sleeps after which the initiator is done; 0: never */
 	int dies_after;
 } t;
 

@@ -69,7 +69,7 @@ static void arrive(uint8_t opcode, const union ibv_gid *from, bool marked, uint6
 		.hdr = { .opcode = opcode,
 			 .dest_qpn = qp->vqp.qp.qp_num,
 			 .pkey = UROCE_PKEY_DEFAULT,
-			 .psn = psn_add(qp->resp.psn, 5), /* nothing to be executed */
+			 .psn = psn_add(qp->resp.psn, 5), /* no request to execute */
 			 .syndrome = AETH_ACK },
 		.payload = { .data = data, .length = opcode == UROCE_CNP ? 0 : qp->mtu },
 		.marked = marked,
@@ -248,7 +248,7 @@ static void test_long_queue(void **state)
 		bool congested;
 	} cases[] = { { 20000000, 1000000, 14, true },
 		      { 10000000, 1000000, 14, false },
-		      { 50000000, 40000000, 14, false }, /* it is that far away */
+		      { 50000000, 40000000, 14, false }, /* the peer is that far away */
 		      { 50000000, 1000000, 18, false },
 		      { 50000000, 1000000, 0, false } };
 
@@ -287,7 +287,7 @@ static void test_marked(void **state)
 	assert_int_equal(fx.sent, 2);
 	assert_int_equal(qp->counters.marked, 3);
 	assert_int_equal(qp->counters.cnps_sent, 2);
-	assert_int_equal(qp->req.window, FIRST); /* it was not this side that sent too much */
+	assert_int_equal(qp->req.window, FIRST); /* this side did not send too much */
 	end();
 }
 

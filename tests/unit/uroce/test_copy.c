@@ -437,7 +437,7 @@ static void test_later_handler(void **state)
 	volatile uint8_t *gone = island + 3 * PAGE;
 
 #if !defined(__x86_64__) && !defined(__aarch64__)
-	skip(); /* every copy is the kernel's, and no handler is wanted */
+	skip(); /* the kernel makes every copy, and no handler is installed */
 #endif
 	sigaction(SIGSEGV, &later, &before_later);
 	assert_int_equal(uroce_copy(ours, island - 1, sizeof(ours)), -EFAULT);

@@ -6,7 +6,7 @@
 #include "util/util.h"
 
 enum {
-	LENGTH_MAX = 10000, /* more than is folded at a time, twice */
+	LENGTH_MAX = 10000, /* more than twice the bytes that are folded at a time */
 	OFFSET_MAX = 16,
 	TRIES = 2000,
 };
@@ -21,7 +21,7 @@ static int data_fill(void **state)
 	return 0;
 }
 
-/* A bit at a time. */
+/* Compute the CRC bit by bit. */
 static uint32_t crc_defined(uint32_t crc, const uint8_t *from, size_t length)
 {
 	crc = ~crc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* When the engine reports to the path that packets do not seem to arrive. */
+/* The cases in which the engine reports to the path that packets do not seem to arrive. */
 #include "tests/unit/uroce/fixture.h"
 
 enum {
@@ -95,7 +95,8 @@ static void acknowledge(uint32_t psn)
 	assert_int_equal(qp->req.una, psn + 1);
 }
 
-/* The path is told once and before the probe leaves: the probe goes another way already. */
+/* The path is notified once, before the probe leaves. Therefore the probe already takes another
+ * way. */
 static void test_probes(void **state)
 {
 	unsigned int sent;
@@ -198,7 +199,7 @@ static void test_again_many(void **state)
 	end();
 }
 
-/* A path without another way is not told. */
+/* A path without another way is not notified. */
 static void test_nobody_to_tell(void **state)
 {
 	begin(&trusting);

@@ -14,7 +14,7 @@
 
 enum {
 	MTU = 256,
-	REF_MAX = 4096, /* the message of one packet, where there are such */
+	REF_MAX = 4096, /* largest message that is one packet, if the path has such messages */
 	SQ_SIZE = 64,
 	RQ_SIZE = 64,
 	MAX_SGE = 4,
@@ -56,7 +56,7 @@ struct sim {
 	bool has_late;
 	unsigned int number; /* packets offered to the wire */
 	unsigned int dropped;
-	unsigned int placed; /* writes of the initiator alone */
+	unsigned int placed; /* writes that the initiator performed itself */
 	bool full;
 	wire_script script;
 	uint64_t seed;
@@ -598,8 +598,8 @@ static void test_placed_in_order(void **state)
 	sim_free(sim);
 }
 
-/* A short write behind placed writes is placed, so that later ones can be placed too. A short
- * write with none before it travels. */
+/* A short write behind placed writes is placed, so that later ones can be placed too. A short write
+ * without placed writes before it travels as a packet. */
 static void test_placed_small(void **state)
 {
 	struct sim *sim = placing_new();
@@ -622,8 +622,8 @@ static void test_placed_small(void **state)
 	sim_free(sim);
 }
 
-/* No write is in flight and the last one was long: a few bytes of a stream, not a message of few
- * bytes. */
+/* No write is in flight and the last one was long. Therefore a few bytes are part of a stream, and
+ * not a short message. */
 static void test_placed_small_later(void **state)
 {
 	struct sim *sim = placing_new();
@@ -963,7 +963,7 @@ static void test_round_trip(void **state)
 		for (unsigned int ms = 0; ms + 1 < slow; ms++)
 			pass_time(sim, MS);
 		sim->script = NULL;
-		/* The acknowledgement that was on its way so long. */
+		/* The late acknowledgement arrives. */
 		uroce_lock(&sim->qp[0]->lock);
 		if (slow)
 			uroce_comp_ack(sim->qp[0], psn_add(sim->qp[1]->resp.psn, PSN_MASK),
@@ -1569,7 +1569,7 @@ static void expect_nak(struct sim *sim, uint32_t psn, uint8_t syndrome)
 	assert_int_equal(hdr.syndrome, syndrome);
 }
 
-/* A request that is refused behind a long answer adds at most a turn of that answer. The
+/* A request behind a long answer is refused. The refusal adds at most one turn of that answer. The
  * requester is asked to repeat it behind the answer, and no later request is executed meanwhile. */
 static void test_refused_behind_long_read(void **state)
 {
@@ -1602,14 +1602,15 @@ static void test_refused_behind_long_read(void **state)
 	sim_free(sim);
 }
 
-/* The requester gets its read and fails by the request behind it, also without room for answers. */
+/* The requester gets the data of its read and fails because of the request behind it, also without
+ * room for answers. */
 static void test_fails_behind_long_read(void **state)
 {
 	for (int full = 0; full < 2; full++) {
 		struct sim *sim = sim_new(IBV_QPT_RC);
 		struct uroce_swqe *wqe;
 
-		sim->path.lossless = true; /* there a read is asked for at once */
+		sim->path.lossless = true; /* on such a path a read is requested at once */
 		sim->qp[0]->req.window = UINT16_MAX;
 		fill(sim, 1, 0, BUF);
 		post_rdma(sim, 0, IBV_WR_RDMA_READ, 0, BUF, 0);
@@ -1669,7 +1670,8 @@ static void test_read_again(void **state)
 	expect_no_answer(sim);
 	inject(sim, 1, read_request(sim, 100, 5000, 100), 0);
 	expect_no_answer(sim);
-	inject(sim, 1, read_request(sim, 103, 0, 1000), 0); /* more packets than numbers */
+	/* more packets than the first request had */
+	inject(sim, 1, read_request(sim, 103, 0, 1000), 0);
 	expect_no_answer(sim);
 	again = read_request(sim, 100, 0, 1000);
 	again.va -= 1;

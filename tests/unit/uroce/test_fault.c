@@ -136,7 +136,7 @@ static void refused(void **state)
 		{ "drop=2x", "'2x'" },
 		{ "drop=-1", "'-1'" },
 		{ "drop=nan%", "'nan%'" },
-		{ "drop=10ms", "'10ms' in 'drop=10ms'" }, /* a time is an event's */
+		{ "drop=10ms", "'10ms' in 'drop=10ms'" }, /* only events take a time */
 		{ "drop=2%:sned", "'sned' in 'drop=2%:sned' is no condition: in, out" },
 		{ "drop=2%:0xff", "'0xff'" }, /* no such opcode */
 		{ "drop=2%:psn=9-3", "'psn=9-3'" },
@@ -281,7 +281,7 @@ static void corrupt(void **state)
 	end();
 }
 
-/* A packet that the path had no room for has not met a rule yet. */
+/* Rules do not count a packet for which the path had no room. */
 static void no_room(void **state)
 {
 	begin("drop=2");
@@ -347,7 +347,7 @@ static void same_seed(void **state)
 	assert_string_not_equal(first[0], first[1]);
 }
 
-/* Percentages are met. */
+/* Check that a rule matches the given percentage of packets. */
 static void frequency(void **state)
 {
 	begin("seed=5;drop=10%");

@@ -16,7 +16,7 @@ static unsigned int connects_after; /* number of tries before a hand-over succee
 static unsigned int tries, handed, asked;
 static bool there;
 static uint64_t now_ns;
-static struct shm_lane *lane; /* of a peer that says its last word after so many ms: */
+static struct shm_lane *lane; /* lane of a peer that sends its last message after this many ms: */
 static unsigned int ready_after;
 
 uint64_t __wrap_uroce_now(void);

@@ -40,7 +40,7 @@ static struct {
 	unsigned int delivered;
 	uint16_t forwarded_to;
 	unsigned int forwards;
-	unsigned int borrowed; /* boards that were mapped for a look */
+	unsigned int borrowed; /* number of boards that were mapped for reading */
 	const struct shm_board *last_borrowed;
 	uint8_t reason; /* of a REJ */
 } fix;
@@ -230,14 +230,14 @@ static void test_request(void **state)
 	assert_int_equal(uroce_board_service(shm_of(0), SERVICE, NULL, true), 0);
 	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
 	assert_int_equal(fix.forwarded_to, PEER_SLOT);
-	/* one on another address does not count, one on this address comes first */
+	/* a listener on another address does not count, and one on this address comes first */
 	assert_int_equal(uroce_board_service(shm_of(1), SERVICE, &elsewhere, true), 0);
 	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
 	assert_int_equal(fix.forwarded_to, PEER_SLOT);
 	assert_int_equal(uroce_board_service(shm_of(1), SERVICE, &here, true), 0);
 	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
 	assert_int_equal(fix.forwarded_to, OTHER_SLOT);
-	/* our own first of all */
+	/* the listener of this process comes before all others */
 	assert_int_equal(uroce_board_service(&fix.shm, SERVICE, &here, true), 0);
 	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
 	assert_int_equal(fix.delivered, 1);
@@ -250,7 +250,8 @@ static void test_boards_are_borrowed(void **state)
 				       MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	struct uroce_shm owner = { .board = board };
 
-	if (!uroce_maps_again()) /* a peer's board is mapped whole from the start there */
+	/* on other systems a peer's board is mapped as a whole from the start */
+	if (!uroce_maps_again())
 		skip();
 	assert_ptr_not_equal(board, MAP_FAILED);
 	fix.peer[1].board = NULL;
@@ -304,7 +305,7 @@ static void test_request_for_nobody(void **state)
 	fix.complete = true;
 	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
 	assert_int_equal(fix.delivered, 1);
-	/* what marks a place that is free is no service */
+	/* the mark of a free place is no service id */
 	assert_int_equal(route(REQ, 0, false, false), GSI_DONE);
 	assert_int_equal(route(REQ, SHM_SERVICE_GONE, false, false), GSI_DONE);
 	assert_int_equal(uroce_board_service(&fix.shm, 0, NULL, true), -EINVAL);

@@ -456,7 +456,8 @@ static bool sent_as_rxe(void)
 	return true;
 }
 
-/* A flush leaves alone, in the other form when it is repeated, and in that form from then on. */
+/* A flush leaves in a send of its own. A repeated flush has the other form, which is used from then
+ * on. */
 static void test_flush(void **state)
 {
 	send_many(2, 100);
@@ -989,7 +990,8 @@ static void test_receive_flow(void **state)
 	polls = udp()->ports[0].pace.idle;
 	for (int i = 64; i < 100; i++)
 		flow_send(fd, &from, i - 32, 0);
-	assert_in_range(udp()->ports[0].pace.idle, polls + 1, INT_MAX); /* nothing came that way */
+	/* no packet came by that socket */
+	assert_in_range(udp()->ports[0].pace.idle, polls + 1, INT_MAX);
 	wire_send_numbered(0);
 	assert_int_equal(udp()->ports[0].pace.idle, 0);
 	assert_int_equal(seen.count, 101);

@@ -10,7 +10,7 @@ enum {
 static struct uroce_cq *cq;
 static struct uroce_qp *qps[QPS];
 static unsigned int arriving; /* passes in which a message comes for every QP */
-static unsigned int full;     /* passes in which the way is still full */
+static unsigned int full;     /* passes in which the path still has no room */
 static unsigned int passes;
 
 static void owe(struct uroce_qp *qp)
@@ -41,7 +41,8 @@ unsigned int __wrap_uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, u
 	return 1;
 }
 
-static bool all_wanted, all_looked_at; /* of the device's sockets */
+/* whether all sockets of the device were asked for, or were read */
+static bool all_wanted, all_looked_at;
 
 void __wrap_uroce_udp_ready(struct uroce_path *udp);
 void __wrap_uroce_udp_ready(struct uroce_path *udp)

@@ -460,7 +460,7 @@ ssize_t __wrap_getrandom(void *buf, size_t length, unsigned int flags)
 {
 	if (!no_random)
 		return __real_getrandom(buf, length, flags);
-	errno = EPERM; /* a filter of system calls, say */
+	errno = EPERM; /* for example by a filter of system calls */
 	return -1;
 }
 

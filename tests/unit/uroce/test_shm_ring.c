@@ -15,9 +15,9 @@
 enum {
 	SMALL = 64, /* bytes of data */
 	LARGE = 4096,
-	NEAR_NS = 100,	/* what LARGE takes between neighbours, */
-	FAR_NS = 600,	/* from far away, */
-	OWN_NS = 50,	/* and in memory of the processor's own */
+	NEAR_NS = 100,	/* duration of a copy of LARGE bytes between neighbours, */
+	FAR_NS = 600,	/* from a distant processor, */
+	OWN_NS = 50,	/* and in the processor's own memory */
 	CLOCK_NS = 900, /* it may be a system call */
 };
 
@@ -199,7 +199,7 @@ static void test_bursts(void **state)
 	assert_in_range(burst(LARGE), SHM_SPAN - 3 * LARGE, SHM_SPAN + SHM_SPAN / 8);
 }
 
-/* Bursts that begin in the middle get it too, and meet their own beginning. */
+/* Bursts that begin in the middle get it too, and wrap around to their own beginning. */
 static void test_bursts_over_the_end(void **state)
 {
 	for (int i = 0; i < 5; i++) {
@@ -274,7 +274,7 @@ static void any_run(uint64_t seed, unsigned int pace)
 			assert_true(t.sent != t.taken);
 			uroce_shm_poll_link(&t.peer.link, 0);
 		}
-		/* now it keeps up, now it does not */
+		/* the consumer keeps up at times, and falls behind at others */
 		for (uint32_t n = i / pace % 2 ? 2 : (r >> 32) % 4 / 3; n; n--)
 			uroce_shm_poll_link(&t.peer.link, 0);
 	}
@@ -322,7 +322,7 @@ static void span_check(uint32_t span, uint32_t length)
 		assert_in_range((t.sent - before) * shm_record_lines(length) * SHM_LINE,
 				span - 3 * shm_record_lines(length) * SHM_LINE, span);
 		assert_false(record_send(length));
-		/* room for some: not for long */
+		/* room for some records, but not for long */
 		for (int i = 0; i < 7; i++)
 			assert_true(uroce_shm_poll_link(&t.peer.link, 0));
 		for (int i = 0; i < 5; i++)
@@ -375,7 +375,7 @@ static void test_far_away(void **state)
 	t.peer.link.tx_known = SHM_OPEN;
 	t.copy_ns = FAR_NS;
 	assert_in_range(copies_past(1000, LARGE), 950, 999);
-	/* one of the two moved */
+	/* one of the two sides moved to another processor */
 	t.copy_ns = NEAR_NS;
 	assert_in_range(copies_past(1000, LARGE), 0, 200);
 	assert_int_equal(copies_past(1000, LARGE), 0);

@@ -11,7 +11,7 @@
 enum {
 	TURNED_AWAY = 4,
 	LEAST_MS = 40,
-	SEEN = 1000000, /* passes of a poller: some ticks of the thread's */
+	SEEN = 1000000, /* passes of a poller, which take some ticks of the thread */
 };
 
 #define PATIENCE 10000000000ull /* ns: it comes at once or never */
