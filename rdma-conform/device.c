@@ -49,8 +49,8 @@ static int gid_choose(struct agent *agent, int wanted)
 	return best < 0 ? -ENODEV : 0;
 }
 
-/* Return false with errno if the device refuses such a queue pair. @inline_bytes: the inline data
- * that is asked for, and then what the queue pair has; or NULL. */
+/* Return false with errno if the device refuses such a queue pair. @inline_bytes: before the call
+ * the requested inline data, afterwards the granted inline data; or NULL. */
 static bool qp_works(struct agent *agent, enum ibv_qp_type type, uint64_t send_ops,
 		     uint32_t *inline_bytes)
 {

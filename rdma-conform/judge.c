@@ -140,7 +140,7 @@ static void paint_message(struct view *v, const struct writer *w, uint32_t from,
 	paint(v, from, length, w->message->source[0], offset, 1 + (w - v->c->writers) % (FILL - 1));
 }
 
-/* Accept the bytes of @w where the memory has them. */
+/* Accept each byte of the memory that has the value that @w writes there. */
 static void allow_message(struct view *v, const struct writer *w, uint32_t from, uint32_t length,
 			  int64_t offset)
 {

@@ -70,7 +70,8 @@ struct peer_report {
 	uint32_t arrived, damaged;
 	uint32_t has_header; /* the next two are known */
 	uint32_t traffic_class, hop_limit;
-	uint32_t ms, stalled_ms;       /* of the flow; of them the process did not run */
+	/* duration of the flow, and the part of it in which the process did not run */
+	uint32_t ms, stalled_ms;
 	uint32_t losses, drops, marks; /* increase of the counters of these kinds */
 	/* Of the load: PEER_PFC_KNOWN and the priorities with PFC; and 1 + the priority of DSCP 26.
 	 * The text of the message is the reason if PFC is not known. */

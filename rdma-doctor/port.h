@@ -17,7 +17,7 @@ struct port {
 	char netdev[IFNAMSIZ]; /* name of the interface, or "" */
 };
 
-/* Read the port. Return: whether the device has it. */
+/* Read the port. Return: whether the device has the port. */
 bool port_read(const struct doctor_device *dev, unsigned int number, struct port *ret_port);
 
 const char *port_state_name(const struct port *port);

@@ -283,8 +283,8 @@ const uint8_t *ibcm_answered_find(const union ibv_gid *gid, uint32_t id, uint64_
 typedef bool ibcm_again_fn(struct ibcm_dev *dev, const struct verbs_gsi_mad *from, bool last);
 /*
  * Keep a request without a listener for a moment. @id: the peer's communication id; @of_socket:
- * keep it only until all processes were searched. False: no memory, or all processes were searched
- * before.
+ * keep it only until all processes were searched. Return: false if there is no memory, or if all
+ * processes were searched before.
  */
 bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id, bool of_socket,
 	       ibcm_again_fn *again);

@@ -7,9 +7,9 @@
  * less and less often.
  *
  * A host where no process receives refuses the datagram itself. Any host can forge such a refusal.
- * If the peer answered before, two refusals are believed, each without an answer within a second.
- * If the peer never answered a request, a refusal of the request is believed: each of its
- * repetitions asks for it.
+ * If the peer answered before, one refusal is not believed: two are needed, each of a probe that
+ * had no answer within a second. If the peer never answered a request, a refusal of the request is
+ * believed: each of its repetitions asks for it.
  */
 #include "librdmacm/ibcm/state_out.h"
 #include "util/util.h"

@@ -66,7 +66,7 @@ uint16_t rs_wire_mappings_fit(unsigned int count);
 
 /* The kind of a message: the upper three bits of an immediate, in host order. */
 enum rs_wire_op {
-	RS_WIRE_BYTES = 0,   /* data: the value counts its bytes */
+	RS_WIRE_BYTES = 0,   /* data: the value is the number of bytes */
 	RS_WIRE_CREDIT = 4,  /* 16 bits: number of the first message that may not be sent */
 	RS_WIRE_MAPPING = 6, /* an entry of the list of mappings was written */
 	RS_WIRE_CONTROL = 7, /* value: enum rs_wire_control */

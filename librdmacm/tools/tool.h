@@ -108,7 +108,7 @@ enum {
 	TOOL_RECV
 };
 
-/* One connection, or one side of datagrams, with room for a message. */
+/* A connection, or one side of an exchange of datagrams, with a buffer for messages. */
 struct tool_peer {
 	struct rdma_cm_id *id;
 	struct ibv_pd *pd;

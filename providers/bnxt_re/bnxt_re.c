@@ -13,7 +13,8 @@ enum {
 	CHIP_MASK = 0xffff,
 	PAGE_MIN = 4096,
 	PAGE_MAX = 1 << 16,
-	QUEUE_MAX = (1 << 20) - 1, /* entries: indices of doorbells have 24 bits, of slots */
+	/* entries, because indices of doorbells count slots in 24 bits */
+	QUEUE_MAX = (1 << 20) - 1,
 };
 
 /* Return whether packet numbers of this chip have entries of 16 bytes. */

@@ -114,7 +114,7 @@ struct bnxt_re_send_op;
 
 /* A batch of ibv_wr_*(). Until it is complete, only the tail and the index of the queue move. */
 struct bnxt_re_batch {
-	uint32_t tail, index; /* of the queue at the start */
+	uint32_t tail, index; /* state of the queue at the start of the batch */
 	uint32_t count;	      /* finished requests */
 	int room;	      /* free slots after the current request */
 	int error;
@@ -129,7 +129,7 @@ struct bnxt_re_sq {
 	char *ring;
 	uint32_t tail;		   /* slot of the next request */
 	uint32_t index;		   /* number of the next request in @sent */
-	uint32_t posted_here;	   /* slots, free-running: of the poster */
+	uint32_t posted_here;	   /* slots, free-running; only the poster uses them */
 	_Atomic uint32_t posted;   /* the same, for the poller */
 	_Atomic uint32_t released; /* slots of completed requests, free-running */
 	uint32_t first;		   /* number of the oldest request without a completion */

@@ -3,11 +3,11 @@
  * Chelsio's adapters T4, T5 and T6, with iWARP. The kernel allocates the rings, in its memory or in
  * the adapter (wqe.h), and this library maps them. The kernel also makes the connections.
  *
- * A completion names its queue pair. Those of sends need not come in order, because reads complete
- * when their answer arrives: a request waits in cx_sq.sent until those before it are complete. If a
- * connection ends, the kernel sets a byte of the queue pair and of its completion queues, and this
- * library completes the remaining requests. Such completions are no entries of a ring. A cx_todo
- * stands for them in its completion queue.
+ * A completion names its queue pair. Completions of sends need not come in order, because reads
+ * complete when their answer arrives: a request waits in cx_sq.sent until those before it are
+ * complete. If a connection ends, the kernel sets a byte of the queue pair and of its completion
+ * queues, and this library completes the remaining requests. Such completions are no entries of a
+ * ring. A cx_todo stands for them in its completion queue.
  *
  * Locks, in the order in which they are taken:
  *

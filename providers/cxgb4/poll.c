@@ -265,7 +265,8 @@ static struct cx_qp *qp_find(struct cx_cq *cq, uint32_t head)
 	struct cx_qp *qp = idtable_find_own(&to_cctx(cq->vcq.cq.context)->qps, number, cq);
 
 	cq->last = qp;
-	/* The fast path polls no shared receives, and nothing of a queue pair that has failed. */
+	/* The fast path polls no shared receives, and no completions of a queue pair that has
+	 * failed. */
 	cq->last_head = qp && !qp->srq && !qp->failed && !qp->flushed ? number << CQE_NUMBER_SHIFT
 								      : CX_HEAD_NONE;
 	return qp;

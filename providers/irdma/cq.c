@@ -3,8 +3,8 @@
  * Completion queues except for polling: memory, arming, resizing and removal of completions.
  *
  * After a resize the device writes into the new ring. Completions of earlier rings are polled
- * first. A ring is done once there is a completion in a later one. Then a counter in the shadow
- * area tells the device to which ring the head belongs.
+ * first. Polls are done with a ring when a later ring has a completion. Then a counter in the
+ * shadow area tells the device to which ring the head belongs.
  */
 #include "providers/irdma/wqe.h"
 #include "providers/kit/cq.h"
@@ -181,7 +181,7 @@ static void arm(struct irdma_cq *cq, bool any)
 	mmio_write_32(cq->doorbell, cq->number);
 }
 
-/* A request for solicited completions does not weaken one for all. */
+/* A request for solicited completions does not weaken a request for all completions. */
 FLAT int arm_locked(struct irdma_cq *cq, int solicited_only)
 {
 	cq->armed_any |= !solicited_only;

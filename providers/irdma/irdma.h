@@ -154,7 +154,8 @@ struct irdma_sq {
 	struct spinlock lock;
 	char *ring;
 	struct irdma_sent *sent; /* by the first quantum */
-	uint32_t head;		 /* quantum of the next request, free-running: of the poster */
+	/* quantum of the next request, free-running; only the poster uses it */
+	uint32_t head;
 	_Atomic uint32_t posted; /* the same, for the poller */
 	_Atomic uint32_t tail;	 /* quantum of the oldest request without a completion */
 	uint32_t size;		 /* quanta, a power of 2 */

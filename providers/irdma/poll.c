@@ -4,7 +4,7 @@
  * and of the same queue pair as the completion before. Their loop makes no function call.
  *
  * Before the third generation, one entry stands for all requests of a queue that are posted by the
- * time it is polled after a failure. The entry stays the next one until none is left.
+ * time it is polled after a failure. The entry stays the next one until no request is left.
  */
 #include "providers/irdma/wqe.h"
 
@@ -92,7 +92,8 @@ struct entry {
 struct failure {
 	enum ibv_wc_status status;
 	uint32_t vendor_err;
-	bool flushes; /* it is that of the oldest request, not of the request that it names */
+	/* the error belongs to the oldest request, not to the request that the entry names */
+	bool flushes;
 };
 
 static struct failure failure_read(const struct irdma_qp *qp, uint64_t head)
@@ -534,7 +535,7 @@ bool irdma_poll_one(struct irdma_cq *cq, struct ibv_wc *wc)
 
 	if (unlikely(cq->old))
 		return rings_poll(cq, wc, wc + 1) != wc;
-	/* The time stamp of a completion is read by the slow way alone. */
+	/* Only the slow path reads the time stamp of a completion. */
 	for (size_t i = 0; last == wc && i < (size_t)(cq->ring.end - cq->ring.base); i++) {
 		if (!entry_read(cq, &cq->ring, &entry))
 			break;

@@ -113,7 +113,7 @@ FLAT void sent_note(const struct irdma_sq *sq, uint32_t position, uint64_t wr_id
 	sent->silent = false;
 }
 
-/* Make the quanta in front of the device look stale, in time before the lap gets there. */
+/* Make the quanta ahead of the device look stale before the lap reaches them. */
 FLAT void ring_stamp(const struct irdma_sq *sq, uint32_t position)
 {
 	uint32_t ahead = position + STAMP_QUANTA;
@@ -145,7 +145,7 @@ struct inline_writer {
 	char *to;
 	uint32_t left; /* bytes of the current quantum */
 	char *next;    /* the next quantum */
-	uint8_t valid; /* last byte of each further quantum */
+	uint8_t valid; /* value of the last byte of each further quantum */
 	uint32_t each; /* bytes of each further quantum */
 	bool old_format;
 };
@@ -219,7 +219,8 @@ FLAT void requests_announce(struct irdma_qp *qp, uint32_t before)
 	atomic_store_explicit(&sq->posted, sq->head, memory_order_release);
 	barrier_to_device();
 	mmio_write_32(sq->doorbell, sq->number);
-	/* Requests that wait for their completion carry the later ones with them. */
+	/* If requests wait for their completion, the entry for them also completes the later
+	 * ones. */
 	flush = unlikely(atomic_load_explicit(&sq->over, memory_order_relaxed)) &&
 		atomic_load_explicit(&sq->tail, memory_order_relaxed) == before;
 	spinlock_unlock(&sq->lock);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Connections one after the other: what a client pays for each phase.
+ * Connections one after the other: the cost of each phase for a client.
  *
  *   cm_cost ADDRESS CONNECTIONS
  *   cm_cost ADDRESS CONNECTIONS storm
  *
- * A child is the server; its system calls are not the client's (strace without -f).
- * Prints "phase <name> <microseconds per connection>" for each phase and "rate <connections/s>".
- * The second has all at once, whose server then dies, and destroys them with their events unread:
- * prints "storm <microseconds per identifier>".
+ * A child is the server, whose system calls do not count as those of the client (strace without
+ * -f). Prints "phase <name> <microseconds per connection>" for each phase and "rate
+ * <connections/s>". The second form makes all connections at once. The server then dies, and the
+ * client destroys them with their events unread. It prints "storm <microseconds per identifier>".
  */
 #include <arpa/inet.h>
 #include <errno.h>

@@ -58,7 +58,7 @@ enum {
 	SOCKET_BYTES = 8 << 20,
 	HUGE_PAGE = 2 << 20,
 	UDP_BYTES = 65507,     /* of one send */
-	UDP_SEGMENTS_MAX = 64, /* datagrams of one */
+	UDP_SEGMENTS_MAX = 64, /* datagrams of one send */
 };
 #ifndef UDP_SEGMENT
 #define UDP_SEGMENT 103
@@ -160,7 +160,7 @@ static void run_copy(const char *test, size_t size)
 		other = fork();
 		if (!other) {
 			pin(0);
-			madvise(buf, size * 2, MADV_DONTNEED); /* its own pages */
+			madvise(buf, size * 2, MADV_DONTNEED); /* drop the inherited pages */
 			memset(buf, 2, size * 2);
 			for (;;)
 				pause();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
- * Loaded into ucx_perftest: its buffers are on the pages that PAGES in the environment names, huge
- * or ordinary, and written to. By itself it gets no huge pages for a buffer of less than 2 MiB, and
- * sends from memory that it never wrote to, which is the one page of zeros again and again: a copy
- * from there is a third faster than one from a program's data.
+ * Loaded into ucx_perftest: puts its buffers on the pages that PAGES in the environment names, huge
+ * or ordinary, and writes to them. Without this library ucx_perftest gets no huge pages for a
+ * buffer of less than 2 MiB. It sends from memory that it never wrote to, all of which is one page
+ * of zeros, and a copy from there is a third faster than a copy of a program's data.
  */
 #include <errno.h>
 #include <stdbool.h>

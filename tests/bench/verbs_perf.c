@@ -53,7 +53,7 @@ enum {
 	ROUNDS_MAX = 101,
 	HUGE_PAGE = 2 << 20,
 	ASIDE = 17 * 4096, /* bytes; see buffer_new() */
-	LINES = 128,	   /* what processors move together */
+	LINES = 128,	   /* bytes that processors move together */
 	ACCESS = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ |
 		 IBV_ACCESS_REMOTE_ATOMIC,
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Events of the kernel's connection manager, read from any bytes. The object of an event is not
- * fuzzed, because the kernel repeats an address of this process.
+ * Events of the kernel's connection manager that consist of any bytes. The object of an event is
+ * not fuzzed, because the kernel repeats an address of this process.
  *
  * An input is a list of events: control byte, then the kernel's record.
  */

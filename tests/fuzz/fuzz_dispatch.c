@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * A host with a listener, connections in every state and requests without a listener, to which
- * peers and strangers send messages. Its program takes what it is offered, and destroys it. An
+ * peers and strangers send messages. Its program takes each offered connection, and destroys it. An
  * input is a list of steps.
  *
  * Invariants:
  *
  * - No message of a stranger changes a connection of others.
  *
- * - Every wait has a deadline, of a minute at most beside the time that the peer asked for.
+ * - Every wait has a deadline: at most a minute beside the time that the peer asked for.
  *
  * - No object is left two minutes after the program has destroyed everything.
  */

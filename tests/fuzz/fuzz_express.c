@@ -19,7 +19,7 @@
 enum action {
 	ACTION_MESSAGE, /* a send as the peer makes it, with changes by the input */
 	ACTION_ACK,
-	ACTION_PACKET, /* any to a QP that exists */
+	ACTION_PACKET, /* any packet to a QP that exists */
 	ACTION_RECEIVE,
 	ACTION_POST,
 	ACTION_TIME,
@@ -39,7 +39,7 @@ struct outcome_qp {
 };
 
 static bool by_network, by_express; /* in this run */
-static bool by_stranger;	    /* this packet, if by the network */
+static bool by_stranger;	    /* a stranger sends this packet, if it comes by the network */
 
 /* The observable result of a run. */
 struct outcome {

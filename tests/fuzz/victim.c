@@ -33,7 +33,7 @@ enum {
 };
 
 struct victim victim;
-static bool inside; /* the system is the fuzzer's */
+static bool inside; /* the fuzzer replaces the system */
 static uint64_t random_state;
 static long thread[128]; /* zeros for the progress thread: awake, without descriptors */
 

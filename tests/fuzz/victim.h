@@ -62,7 +62,7 @@ struct victim {
 	const uint8_t *datagram;
 	uint32_t datagram_length;
 	uint16_t segment;     /* as the kernel would report; 0: no report */
-	struct input control; /* of the message besides */
+	struct input control; /* further input of the message */
 	bool stranger;	      /* the message does not come from the peer's address */
 	bool strands;	      /* queue pairs are of several strands; otherwise of the first */
 };

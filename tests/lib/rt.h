@@ -168,7 +168,8 @@ struct rt_side {
 struct rt_connection *rt_iwarp_connect(struct rt_side *a, struct rt_side *b) __attribute__((weak));
 void rt_iwarp_close(struct rt_connection *connection) __attribute__((weak));
 bool rt_is_iwarp(const struct rt_dev *dev);
-/* Skip the case on iWARP; @reason: the text names the property of iWARP that forbids it. */
+/* Skip the case on iWARP. @reason: a text that names the property of iWARP that rules the case
+ * out. */
 void rt_skip_iwarp(const struct rt_dev *dev, const char *reason);
 
 /* The address that one side sends to the other, in this process or through a socket. */

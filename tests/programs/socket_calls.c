@@ -368,7 +368,7 @@ static void case_shared_port(void)
 		close(fds[i]);
 }
 
-/* A connect that does not block never returns the result. */
+/* A non-blocking connect never returns the final result. */
 static void case_connect_in_progress(void)
 {
 	struct sockaddr_in address;

@@ -382,8 +382,7 @@ static void *late_say(void *unused)
 }
 
 /*
- * SIGCHLD, which the program ignores, ends no call, even if another signal has a handler that would
- * end it.
+ * An ignored SIGCHLD ends no call, even if another signal has a handler that would end the call.
  */
 static void case_handler_of_another(void)
 {

@@ -337,7 +337,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_netlink_without_sysfs),
-		CASE(test_kernel_abi), /* first: a supported ABI is cached */
+		CASE(test_kernel_abi), /* the first test, because a supported ABI is cached */
 		CASE(test_facts),
 		CASE(test_same_pointers),
 		CASE(test_removed_and_new),

@@ -3,8 +3,9 @@
  * The leaves for aarch64. GCC has no naked functions there, so the leaves are assembler outside of
  * functions.
  *
- * Other threads and processes see the memory. They may poll the last byte to learn that the others
- * have arrived. Stores become visible in any order on this processor, so a fence precedes the last.
+ * Other threads and processes may read the memory during the copy. They may poll the last byte to
+ * learn that the others have arrived. Stores become visible in any order on this processor, so a
+ * fence precedes the last.
  */
 #include <ucontext.h>
 

@@ -204,7 +204,7 @@ static bool psn_expected(const struct uroce_qp *qp, uint32_t psn)
 	return psn_diff(psn, qp->req.una) >= 0 && psn_diff(psn, qp->req.max_psn) < 0;
 }
 
-/* Before the first acknowledgement no PSN can be old: the peer counts from another one. */
+/* Note a PSN that this side has never sent: one before the first, or one after the last. */
 static void psn_unexpected(struct uroce_qp *qp, uint32_t psn)
 {
 	if (psn_diff(psn, qp->sq_psn) < 0 || psn_diff(psn, qp->req.max_psn) >= 0)

@@ -32,8 +32,8 @@ struct uroce_cq {
 	atomic_uint head; /* position of the next completion to push */
 	atomic_uint tail; /* position of the next completion to poll */
 	bool want_timestamp;
-	/* Strands of its queue pairs, a bit each. A poller of the CQ polls these. Bits are only
-	 * added. */
+	/* Strands of its queue pairs, a bit each. A poller of the CQ polls these strands. Bits are
+	 * only added. */
 	atomic_uint strands;
 	uint8_t strand; /* strand of its next connected QP, if strand_given; under host->lock */
 	bool strand_given;

@@ -339,7 +339,7 @@ void uroce_req_loss(struct uroce_qp *qp, uint64_t now)
 {
 	struct uroce_requester *req = &qp->req;
 
-	req->rtt_start = 0; /* the answer would measure the repair of the loss */
+	req->rtt_start = 0; /* the round trip would include the repair of the loss */
 	if (!req->recovering) {
 		req->recovering = true;
 		req->recover = req->max_psn;

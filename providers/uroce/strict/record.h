@@ -60,7 +60,7 @@ TAILQ_HEAD(strict_requests, strict_request);
 struct strict_queue {
 	struct strict_requests requests;
 	uint32_t next;		  /* serial number of the next request */
-	uint32_t count, signaled; /* requests, and those that asked for a completion */
+	uint32_t count, signaled; /* numbers of requests: all, and those with a completion */
 	bool repeats;		  /* waiting requests had one wr_id; see strict_queue_repeats() */
 };
 

@@ -6,11 +6,12 @@
  * the multiplication.
  *
  * The way is S. Russell's ("Chorba: A novel CRC32 implementation", 2024). A CRC is the remainder of
- * a division by a polynomial, and any multiple of it may be subtracted from the data first. One
- * with few terms is x^300 + x^155 + x^117 + x^89 + 1. Its eighth power is another: exponents are
- * eightfold and the coefficients stay, so it is one of whole bytes. Subtracting it, times what
- * makes a byte vanish, adds this byte to those 145, 183, 211 and 300 places behind it. After all
- * but the last 300 bytes have gone this way, these alone have the CRC of the whole.
+ * a division by a polynomial, and any multiple of it may be subtracted from the data first. A
+ * multiple with few terms is x^300 + x^155 + x^117 + x^89 + 1. Its eighth power is another
+ * multiple: the exponents are eightfold and the coefficients stay, so it consists of whole bytes.
+ * Subtract it, times a factor that makes a byte vanish: this adds the byte to those 145, 183, 211
+ * and 300 places behind it. Do this with all bytes but the last 300. The CRC of these last bytes is
+ * then the CRC of the whole data.
  */
 #include <assert.h>
 #include <endian.h>

@@ -29,7 +29,7 @@ static void reached(int socket, enum step now, int die)
 	pause();
 }
 
-/* End the connection, as far as the process that is to die gets. */
+/* End the connection, unless the process dies at an earlier step. */
 static void leave(int socket, struct rdma_cm_id *id, int die)
 {
 	if (die == STEP_LEFT)

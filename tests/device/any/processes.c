@@ -11,7 +11,7 @@
 #define ROUNDS 50
 #define LENGTH 3000
 #define FLOOD  20000 /* more than the path to a process holds */
-#define FEWER  1000  /* where each request costs a system call or more */
+#define FEWER  1000  /* number of messages on a device whose requests cost a system call or more */
 
 struct peer {
 	struct rt_dev *dev;

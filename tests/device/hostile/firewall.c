@@ -23,7 +23,7 @@ enum {
 	WRITTEN = 61440,
 };
 
-/* The nft expression that matches packets of flows in all cases. */
+/* The nft expression of all cases, which matches the packets of flows. */
 #define FLOW_PACKETS "udp dport 4791 udp sport != 4791"
 
 struct wall {

@@ -770,7 +770,7 @@ static void posts(struct rt_side *side)
 
 	for (int opcode = 0; opcode < OPCODES; opcode++) {
 		if (opcode == IBV_WR_BIND_MW)
-			continue; /* its window is a pointer */
+			continue; /* the window of such a request is a pointer */
 		post_with(side, opcode, 0, sge, 1);
 		for (int i = 0; i < 8; i++)
 			post_with(side, opcode, 1u << i, sge, 1);

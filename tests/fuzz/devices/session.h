@@ -30,7 +30,7 @@ struct session {
 	struct ibv_mw *mw;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq[2];
-	struct ibv_cq_ex *extended; /* the second one, where the provider has these */
+	struct ibv_cq_ex *extended; /* the second queue, if the provider has such queues */
 	struct ibv_srq *srq;
 	struct ibv_ah *ah;
 	struct ibv_qp *qp[SESSION_QPS];

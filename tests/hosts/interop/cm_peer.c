@@ -274,8 +274,8 @@ static void lost_client(int socket, int qpn)
 	pause();
 }
 
-/* Another process uses the same number: it is refused as stale if the server does not know yet
- * that the first has gone, and during the old connection's time wait, but not for long. */
+/* Another process uses the same number. The server refuses it as stale if it does not know yet that
+ * the first process has gone, and during the time wait of the old connection, but not for long. */
 static void ask_after_loss(struct rdma_event_channel *events)
 {
 	int refused = 0;

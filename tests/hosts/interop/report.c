@@ -10,7 +10,8 @@
 
 enum {
 	LOOK_MS = 500,
-	GONE_LOOKS = 4, /* more than a side needs that waits for a message and sees the peer end */
+	/* more checks than a side needs to see the end of the peer that it waits for */
+	GONE_LOOKS = 4,
 	COUNTERS_MAX = 64,
 	PATH_LENGTH = 512,
 };

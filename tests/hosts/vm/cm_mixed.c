@@ -8,8 +8,8 @@
 
 #include "tests/lib/rt_cm.h"
 
-/* Return the context of the device that leads to the address. A loopback address that is only
- * bound has none. */
+/* Return the context of the device that leads to the address. A loopback address that is only bound
+ * has no context. */
 static struct ibv_context *device_at(struct rdma_event_channel *channel, const char *text)
 {
 	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(7) };

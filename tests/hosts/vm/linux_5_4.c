@@ -11,8 +11,8 @@
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 
-/* Whether Linux 5.4 has this method, of those that this tree uses: commands of the struct form,
- * and these. */
+/* Return whether Linux 5.4 has this method. Of the methods that this tree uses, it has the commands
+ * of the struct form, and those below. */
 static bool known_to_5_4(const struct ib_uverbs_ioctl_hdr *hdr)
 {
 	switch (hdr->object_id) {

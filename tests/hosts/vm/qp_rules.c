@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Compare the library's rules of a queue pair's transitions with the kernel's: every pair of
- * states of every transport that the device has, with the required attributes, and with each bit
- * of the mask flipped. The kernel is called directly, and again through ibv_modify_qp() with
- * another queue pair. Neither the library nor its copy of the kernel's core rules may refuse a
- * transition that the kernel accepts; and the rules that explain a refusal must be the kernel's. */
+/* Compare the library's rules of a queue pair's transitions with the kernel's: every pair of states
+ * of every transport that the device has, with the required attributes, and with each bit of the
+ * mask flipped. The kernel is called directly, and again through ibv_modify_qp() with another queue
+ * pair. Neither the library nor its copy of the kernel's core rules may refuse a transition that
+ * the kernel accepts. The rules that explain a refusal must be those of the kernel. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -254,7 +254,7 @@ static void ah_try(const char *what, int value, struct ibv_ah_attr attr)
 		ibv_destroy_ah(ah);
 }
 
-/* One member of the good attributes at a time. */
+/* Change one member of the good attributes at a time. */
 #define AH_TRY(member, ...)                                     \
 	do {                                                    \
 		static const int values[] = { __VA_ARGS__ };    \

@@ -161,7 +161,7 @@ static void make_flags(long value, struct ibv_send_wr *wr, struct ibv_sge *sge,
 static void make_remote(long value, struct ibv_send_wr *wr, struct ibv_sge *sge,
 			const struct ibv_qp_cap *cap)
 {
-	wr->wr.rdma.remote_addr += value; /* where the address of an atomic is, too */
+	wr->wr.rdma.remote_addr += value; /* an atomic has its address in the same place */
 }
 
 static const struct fault faults[] = {

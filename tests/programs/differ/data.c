@@ -122,7 +122,8 @@ static void make_recv(const struct words *words, struct answer *ret)
 		from_add(ret, &from, *how && how[4] == 'm' ? message.msg_namelen : from_size);
 }
 
-/* Whether a socket that does not block had to wait: as if it blocked, because both calls need it.
+/* Return whether a non-blocking socket had to wait. Wait as a blocking socket does, because both
+ * calls need the result.
  */
 static bool waited(int fd, long n, short events)
 {

@@ -34,7 +34,7 @@ enum {
 	/* number of peers, this process included, that get wide rings of SHM_RING_BYTES */
 	SHM_WIDE = 16,
 	SHM_SLOTS = UROCE_SLOTS,
-	SHM_WORD = 64,	     /* bits of a word of inhabited */
+	SHM_WORD = 64,	     /* bits of a word of `inhabited` */
 	SHM_KEYS = 1 << 14,  /* keys a board can show; others are reached by packets */
 	SHM_SERVICES = 4096, /* listeners a board can show */
 	SHM_USES = 16,	     /* simultaneous one-sided operations of one strand on a process */
@@ -218,7 +218,7 @@ struct shm_service {
 #ifdef __GLIBC__
 #define SHM_LIFE_WORD 0
 #else
-#define SHM_LIFE_WORD 1 /* musl: the word after the type */
+#define SHM_LIFE_WORD 1 /* musl: the word behind the type of the mutex */
 #endif
 union shm_life {
 	pthread_mutex_t lock;

@@ -64,7 +64,7 @@ static int probe_read(int fd, uint16_t *ret_id)
 	return 0;
 }
 
-/* Send three probes in a row, the second one large. Fail unless they are numbered as expected. */
+/* Send three probes in a row, the second one large. Fail unless their numbers are as expected. */
 static int probes_count(int fd, const union uroce_address *to, uint16_t *ret_id)
 {
 	uint16_t first = 0, id;

@@ -150,8 +150,8 @@ static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
 
 /* ---- queues of requests */
 
-/* Return the entries of a ring of @wanted. The kernel driver takes the next power of 2, unless the
- * adapter has less. */
+/* Return the number of entries of a ring for @wanted entries. The kernel driver takes the next
+ * power of 2, unless the adapter has less. */
 static uint32_t ring_entries(uint32_t wanted, uint32_t most)
 {
 	uint32_t entries = bytes_power_of_two(wanted);
@@ -323,8 +323,8 @@ static void unmapped(const void *at)
 			shared_pages[i] = NULL;
 }
 
-/* Forget the request in front of the next one: it was executed, and the process cannot have posted
- * another one in its place, because a queue always has a free place there. */
+/* Forget the last executed request. The process cannot have posted another one in its place,
+ * because a queue always has a free place there. */
 static void forget_last(const struct queue *queue, bool sends)
 {
 	uint32_t last = queue->consumed % queue->entries + queue->entries - 1;

@@ -22,7 +22,7 @@ struct bnxt_re_played {
 	bool send_over, receive_over;
 };
 
-/* Return 0, or -EINVAL for a request that cannot be. */
+/* Return 0, or -EINVAL for an impossible request. */
 int bnxt_re_read_send(const struct object *qp, const uint8_t *wqe, struct work *work);
 int bnxt_re_read_receive(const uint8_t *wqe, struct work *work);
 

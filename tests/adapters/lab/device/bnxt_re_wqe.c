@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Formats of bnxt_re: what a request says, and what a completion looks like. */
+/* Formats of bnxt_re: the words of requests and of completions. */
 #include "tests/adapters/lab/device/bnxt_re.h"
 #include "tests/adapters/lab/device/bytes.h"
 
@@ -56,7 +56,7 @@ static const uint8_t opcodes[TYPES] = {
 	[TYPE_FETCH_ADD] = IBV_WR_ATOMIC_FETCH_AND_ADD,
 };
 
-/* Read the entries behind both headers; @total of their bytes was announced. */
+/* Read the entries behind both headers. @total: the number of bytes that was announced. */
 static int read_list(const uint8_t *wqe, uint32_t count, struct work *work, uint32_t total)
 {
 	const uint8_t *at = wqe + 2 * SLOT;
@@ -172,7 +172,7 @@ static size_t handle_at(uint32_t info)
 	return type == CQE_SEND || type == CQE_TERM ? 0 : 8;
 }
 
-/* Whether the process has polled the entry, and has cleared it for that. */
+/* Return whether the process has polled the entry, which it then clears. */
 static bool is_free(const struct object *cq, uint32_t index)
 {
 	const uint8_t *at = cqe_at(cq, index);

@@ -294,7 +294,7 @@ void cx_complete(struct object *cq, const struct completion *c)
 	bool read = !c->receive && wc->opcode == IBV_WC_RDMA_READ;
 	uint8_t cqe[CX_SLOT] = { 0 };
 
-	/* A process flushes requests by itself. It is told of the failure. */
+	/* A process flushes requests by itself. The device only reports the failure. */
 	if (model_on() && wc->status)
 		cx->erring = true;
 	if (model_on() && wc->status == IBV_WC_WR_FLUSH_ERR)

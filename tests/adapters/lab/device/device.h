@@ -15,7 +15,7 @@
 enum {
 	WORK_SGES = 64,
 	WORK_INLINE = 4096,
-	WORK_SILENT = 0x7f, /* a note: the process did not post it */
+	WORK_SILENT = 0x7f, /* a note: the process did not post the request */
 };
 
 /* One command of the process, whichever way it came: the core's request and response, and the
@@ -71,7 +71,7 @@ enum region_kind {
 /* A decoded work request. wr.sg_list, wr.sg_list[].addr of inline data and `address` point into it.
  */
 struct work {
-	struct ibv_send_wr wr; /* a receive uses sg_list and num_sge alone */
+	struct ibv_send_wr wr; /* a receive uses only sg_list and num_sge */
 	struct ibv_sge sge[WORK_SGES];
 	uint8_t data[WORK_INLINE];
 	struct ibv_ah_attr address; /* datagrams */
@@ -91,14 +91,16 @@ struct work {
 		uint32_t mw_rkey, new_rkey, mr_lkey;
 		unsigned access;
 		uint64_t address, length;
-		uint64_t start;	   /* the address that peers name, which is 0 or the same */
-		uint32_t qp;	   /* whose peers may use it */
+		/* the address by which peers name the first byte: 0, or the address in the
+		 * process */
+		uint64_t start;
+		uint32_t qp;	   /* queue pair whose peers may use the window */
 		struct ibv_mr *mr; /* of the model, instead of mr_lkey; or NULL */
-		bool again;	   /* it is bound already */
+		bool again;	   /* the window is already bound */
 	} bind;
 };
 
-/* A completion of a work request that this device gave. */
+/* A completion of a work request that this device decoded. */
 struct completion {
 	const struct object *qp; /* NULL: of an XRC SRQ, by a queue pair of another process */
 	struct object *srq;	 /* a receive of an SRQ */
@@ -136,7 +138,7 @@ struct device {
 	 * device otherwise. */
 	void (*query_device_ex)(struct ib_uverbs_ex_query_device_resp *ret);
 	int (*alloc_pd)(struct object *pd, struct command *command);
-	/* Look at a region of memory; may be NULL. */
+	/* Note the registration of a region; may be NULL. */
 	int (*reg_mr)(struct object *mr, const struct ib_uverbs_reg_mr *q, struct command *command);
 	int (*create_cq)(struct object *cq, uint32_t *cqe, struct command *command);
 	int (*resize_cq)(struct object *cq, uint32_t *cqe, struct command *command);
@@ -145,7 +147,7 @@ struct device {
 	/* Whether a queue pair may have this rate; NULL: the device has no rate limits. */
 	int (*pace)(struct object *qp, const struct ib_uverbs_ex_modify_qp *q,
 		    struct command *command);
-	/* Check or change a transition in front of it; may be NULL. */
+	/* Check or change a transition before it happens; may be NULL. */
 	int (*transition)(struct object *qp, struct ib_uverbs_modify_qp *q,
 			  struct command *command);
 	/* Write the driver's answer to a transition; may be NULL. */
@@ -156,7 +158,7 @@ struct device {
 			 struct command *command);
 	int (*create_ah)(struct object *ah, const struct ib_uverbs_ah_attr *q,
 			 struct command *command);
-	void (*destroy)(struct object *object); /* before it goes */
+	void (*destroy)(struct object *object); /* called before the object is freed */
 	/* An event (IBV_EVENT_) of an object that a command of the device created. */
 	void (*async_event)(const struct object *object, int event);
 	int (*alloc_dm)(struct object *dm, uint32_t log_align, struct ib_uverbs_ioctl_hdr *call);
@@ -166,7 +168,7 @@ struct device {
 
 	enum region_kind (*region)(uint64_t offset, size_t length, char *ret_name, size_t size);
 	void (*mapped)(uint64_t offset, void *at, size_t length);
-	void (*unmapped)(const void *at); /* which may be before the object goes */
+	void (*unmapped)(const void *at); /* may come before the object is destroyed */
 	/* A store to registers, in trace mode. */
 	void (*stored)(const char *region, size_t offset, const uint8_t *bytes, size_t length);
 

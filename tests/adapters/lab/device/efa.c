@@ -276,7 +276,8 @@ static int next_send(struct object *qp, struct work *work)
 	return r;
 }
 
-/* The process tells little of what it has seen: a CQ is as large as its queues need. */
+/* The process rarely reports which completions it has seen. Therefore a CQ is as large as its
+ * queues need. */
 static uint32_t room(struct object *cq)
 {
 	return cq->ring.base ? cq->ring.entries : 0;
@@ -309,7 +310,7 @@ static void stored(const char *name, size_t offset, const uint8_t *bytes, size_t
 		qp->sq.cursor = bytes_le16(bytes);
 }
 
-/* A receive's id is in the n-th first descriptor. */
+/* Return the id of receive number @index, which is in the first descriptor of the receive. */
 static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 {
 	if (!receive)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * erdma: what the kernel driver of Alibaba's elastic adapter answers, and its rings. A send takes
- * one to four blocks of 32 bytes. Doorbell records in memory repeat what the registers are told.
+ * one to four blocks of 32 bytes. Doorbell records in memory repeat the values of the registers.
  * Requests are little-endian, completions big-endian.
  *
  * "erdma" speaks iWARP and has a page of doorbells of its own. "erdma-roce" is an adapter of
@@ -55,7 +55,7 @@ enum {
 	OPS = 19,
 };
 
-/* In traces the number of the queue pair that was destroyed last is the next one's. */
+/* In traces the next queue pair gets the number of the one that was destroyed last. */
 static uint32_t free_number;
 
 /* The number of a posted request, and the block where it begins. */
@@ -228,7 +228,7 @@ static uint32_t blocks_of(const uint8_t *header)
 }
 
 /* Return the number of entries that the process has posted and the device has not read; negative:
- * an index that cannot be. */
+ * an impossible index. */
 static int count_new(const struct queue *queue)
 {
 	uint32_t record = __atomic_load_n(&queue->record[0], __ATOMIC_ACQUIRE);
@@ -380,7 +380,7 @@ static int next_receive(struct object *queue, struct work *work)
 
 /* ---- completions */
 
-/* The process never says how far it has polled, except when it arms. */
+/* The process never reports how far it has polled, except when it arms. */
 static uint32_t room(struct object *cq)
 {
 	return cq->ring.entries;

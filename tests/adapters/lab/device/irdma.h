@@ -94,7 +94,7 @@ uint32_t irdma_room(struct object *cq);
 void irdma_entry(struct object *cq, const void *bytes, size_t length);
 void irdma_complete(struct object *cq, const struct completion *c);
 bool irdma_armed(struct object *cq, struct arm *ret_arm);
-/* The process wants completions of the requests that it has posted since a failure. */
+/* Write completions of the requests that the process has posted since a failure. */
 void irdma_flush_again(struct object *qp, bool sends, bool receives);
 
 #endif

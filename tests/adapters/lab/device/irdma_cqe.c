@@ -39,7 +39,7 @@ static uint32_t shadow(const struct object *cq, int word)
 	return le32toh(__atomic_load_n(&cq->ring.record[word], __ATOMIC_ACQUIRE));
 }
 
-/* Entries that the process has not polled. It polls earlier rings first. */
+/* Return the number of entries that the process has not polled. It polls earlier rings first. */
 static uint32_t unread(const struct object *cq)
 {
 	const struct irdma_played_cq *played = cq->device;
@@ -57,7 +57,7 @@ uint32_t irdma_room(struct object *cq)
 	return (cq->ring.entries - 1 - unread(cq)) / (irdma_generation() < 3 ? 2 : 1);
 }
 
-/* Clear the arming in memory, so that the next one shows, whatever the number of armings. */
+/* Clear the arming in memory, so that the next arming is visible, whatever their number is. */
 bool irdma_armed(struct object *cq, struct arm *ret_arm)
 {
 	uint32_t word = shadow(cq, SHADOW_ARM), raw = htole32(word);

@@ -37,7 +37,7 @@ static uint32_t depth_of(uint32_t requests, int shift, uint32_t unused)
 							 : depth;
 }
 
-/* Drivers that get the program's sizes compute those of the rings. */
+/* Return whether the driver computes the sizes of the rings from the sizes of the program. */
 static bool computes_depths(void)
 {
 	return irdma_generation() > 2;

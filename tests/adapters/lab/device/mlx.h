@@ -10,10 +10,10 @@ enum {
 	INDEX_24 = 0xffffff,
 };
 
-/* The next entry, at the end of its place in the ring; its last byte, by which the process knows
- * it, comes last. */
+/* Write the next entry at the end of its place in the ring. Its last byte, which marks it as valid,
+ * comes last. */
 void mlx_write_cqe(struct object *cq, const void *cqe, size_t length);
-/* Completions that the process has not seen. */
+/* Return the number of completions that the process has not seen. */
 uint32_t mlx_in_ring(const struct object *cq);
 uint32_t mlx_room(struct object *cq);
 /* Return the code for a status in an error completion. */

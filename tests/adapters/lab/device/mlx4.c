@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mlx4: ConnectX-3. What its kernel driver answers, and completions; its work requests are in
- * mlx4_wqe.c. */
+/* mlx4: ConnectX-3. Answers of its kernel driver, and completions. mlx4_wqe.c has its work
+ * requests. */
 #include "tests/adapters/lab/device/mlx4.h"
 
 #include <endian.h>
@@ -168,8 +168,8 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	if (r)
 		return r;
 	cq->ring.record = bytes_pointer(q.db_addr);
-	/* The register carries an arming, and the next CQ's overwrites it. The record stays, but
-	 * the first value that a process writes may equal its initial value. */
+	/* The register carries an arming, which the next arming of any CQ overwrites. The record
+	 * stays, but the first value that a process writes may equal its initial value. */
 	cq->arm_seen = NEVER_ARMED;
 	if (model_on())
 		cq->ring.record[1] = NEVER_ARMED;
@@ -248,7 +248,7 @@ static bool has_type(uint32_t type)
 	case IBV_QPT_XRC_SEND:
 	case IBV_QPT_XRC_RECV:
 		return true;
-	default: /* in a trace alone: nothing here carries frames of Ethernet */
+	default: /* only in a trace, because the model carries no frames of Ethernet */
 		return type == IBV_QPT_RAW_PACKET && !model_on();
 	}
 }

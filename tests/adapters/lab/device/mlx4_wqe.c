@@ -37,7 +37,7 @@ struct reader {
 	uint32_t at, end; /* bytes of the slot */
 };
 
-/* The next bytes, or NULL when the request ends before. */
+/* Return the next bytes, or NULL if the request ends before. */
 static const uint8_t *take(struct reader *r, uint32_t length)
 {
 	const uint8_t *at = r->slot + r->at;

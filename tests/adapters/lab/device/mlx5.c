@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mlx5: ConnectX. What its kernel driver answers, and completions; its work requests are in
- * mlx5_wqe.c. */
+/* mlx5: ConnectX. Answers of its kernel driver, and completions. mlx5_wqe.c has its work
+ * requests. */
 #include "tests/adapters/lab/device/mlx5_steering.h"
 
 #include <endian.h>
@@ -253,7 +253,8 @@ static void answer_with(struct ib_uverbs_attr *attr, const void *bytes, size_t l
 	attr->flags |= UVERBS_ATTR_F_VALID_OUTPUT;
 }
 
-/* One attribute of device memory's allocation; each is in a page of its own, and does not begin it.
+/* Answer an attribute of an allocation of device memory. Each allocation is in a page of its own,
+ * and does not begin it.
  */
 static void answer_dm(struct ib_uverbs_attr *attr, const struct object *dm)
 {
@@ -326,8 +327,8 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	r = model_create_cq(cq, cq->ring.entries);
 	if (r)
 		return r;
-	/* The register tells of an arming, and the next CQ's overwrites it. The record stays, but
-	 * the first value that is written may be the one it has. */
+	/* The register carries an arming, which the next arming of any CQ overwrites. The record
+	 * stays, but the first value that a process writes may equal its initial value. */
 	cq->arm_seen = NEVER_ARMED;
 	if (model_on())
 		cq->ring.record[1] = NEVER_ARMED;
@@ -368,7 +369,8 @@ static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	return 0;
 }
 
-/* Which of the doorbell registers that the process mapped its QP has: the dedicated ones first. */
+/* Choose the doorbell register of a QP among those that the process mapped: the dedicated ones
+ * first. */
 static uint32_t choose_bfreg(uint32_t ordinal)
 {
 	uint32_t n = ordinal < 4 ? 12 + ordinal : 1 + (ordinal - 4) % 11;
@@ -391,7 +393,8 @@ static int create_dct(struct object *qp, uint64_t key, struct command *command)
 	return r;
 }
 
-/* By what a rate can be changed: the queue pair sends, or will as soon as it has it. */
+/* Return whether the rate can be set: the queue pair is in RTS, or this request moves it from RTR
+ * to RTS. */
 static bool is_sending(const struct object *qp, const struct ib_uverbs_modify_qp *q)
 {
 	enum ibv_qp_state next = q->attr_mask & IBV_QP_STATE ? q->qp_state : qp->state;
@@ -413,7 +416,7 @@ static int pace(struct object *qp, const struct ib_uverbs_ex_modify_qp *q, struc
 	return rate < RATE_LEAST || rate > RATE_MOST ? EINVAL : 0;
 }
 
-/* A target has a number when it can be reached. */
+/* A target gets its number when it can be reached. */
 static void modified(struct object *qp, struct command *command)
 {
 	struct mlx5_ib_modify_qp_resp response = {
@@ -480,7 +483,7 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	return 0;
 }
 
-/* In a trace alone: nothing here carries frames of Ethernet. */
+/* Only in a trace, because the model carries no frames of Ethernet. */
 static int create_wq(struct object *wq, struct ib_uverbs_ex_create_wq *q, struct command *command)
 {
 	struct mlx5_ib_create_wq_resp response = { .response_length = sizeof(response) };
@@ -564,7 +567,7 @@ static enum region_kind region(uint64_t offset, size_t length, char *ret_name, s
 		       : REGION_REGISTERS;
 }
 
-/* One attribute of an UAR's allocation. */
+/* Answer an attribute of the allocation of a UAR. */
 static void answer_uar(struct ib_uverbs_attr *attr, const struct object *uar)
 {
 	const uint64_t offset = uar_offset + (uint64_t)uar->ordinal * host_page();
@@ -657,7 +660,7 @@ static int method(uint16_t object, uint16_t method_id, struct ib_uverbs_ioctl_hd
 	return 0;
 }
 
-/* Release what the device has of an object. */
+/* Release the device's data of an object. */
 static void destroy(struct object *object)
 {
 	if (object->type == OBJECT_DM)
@@ -728,5 +731,5 @@ static unsigned ignored(const char *region, size_t offset)
 const struct device device_mlx5 = { .name = "mlx5", COMMON };
 /* A kernel whose doorbell registers are objects. */
 const struct device device_mlx5_dynamic = { .name = "mlx5-dynamic", COMMON };
-/* A device with all capabilities in traces too, as all have them in run mode. */
+/* A device that has all capabilities in traces, too. In run mode every device has them. */
 const struct device device_mlx5_full = { .name = "mlx5-full", COMMON };

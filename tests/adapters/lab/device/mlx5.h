@@ -48,7 +48,7 @@ struct mlx5_cqe {
 };
 _Static_assert(sizeof(struct mlx5_cqe) == 64, "");
 
-/* Whether the device has all that it can: in run mode, and the one that is traced so. */
+/* Return whether the device has all capabilities: in run mode, and as the device mlx5-full. */
 bool mlx5_is_full(void);
 /* mlx5_clock.c: a counter of nanoseconds. */
 uint64_t mlx5_clock_now(void);

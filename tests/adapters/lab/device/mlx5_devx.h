@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Commands to the firmware of mlx5, and what the kernel keeps of what they made. */
+/* Commands to the firmware of mlx5, and the kernel's data of the objects that they create. */
 #ifndef DEVICES_MLX5_DEVX_H
 #define DEVICES_MLX5_DEVX_H
 
@@ -26,11 +26,11 @@ struct firmware {
 
 /* An object that a command created, or memory that commands may use. Stored in object.device. */
 struct devx {
-	unsigned opcode; /* that made it; 0: memory */
+	unsigned opcode; /* of the command that created it; 0: memory */
 	uint32_t id;	 /* that the firmware gave it */
 	uint8_t *body;	 /* its command; or memory of the process */
 	size_t length;
-	struct object *of; /* the queue pair or SRQ that it is; or NULL */
+	struct object *of; /* the queue pair or SRQ behind it; or NULL */
 };
 
 /* mlx5_firmware.c. Return: 0, an errno, or EREMOTEIO when the answer has a status. */
@@ -43,7 +43,7 @@ int firmware_modify(struct object *object, struct firmware *f);
 
 void firmware_event(const struct object *of, int event);
 
-/* mlx5_devx.c. EPROTONOSUPPORT: no method of those. */
+/* mlx5_devx.c. EPROTONOSUPPORT: the method belongs to no object of DEVX. */
 int mlx5_devx_method(uint16_t object, uint16_t method, struct ib_uverbs_ioctl_hdr *call);
 /* Report an event of the firmware for an object that a command created. */
 void mlx5_devx_event(const struct object *object, uint16_t event);
@@ -77,14 +77,14 @@ static inline int firmware_status(struct firmware *f, uint8_t code)
 	return EREMOTEIO;
 }
 
-/* An object that the model knows, behind one that the kernel keeps. */
+/* Attach an object of the model to an object of the kernel. */
 static inline void firmware_attach(struct object *object, struct object *of)
 {
 	devx_of(object)->of = of;
 	of->by_device = true;
 }
 
-/* mlx5_flow.c: EPROTONOSUPPORT: no method of those */
+/* mlx5_flow.c: EPROTONOSUPPORT: the method is not one of steering */
 int mlx5_flow_method(uint16_t object, uint16_t id, struct ib_uverbs_ioctl_hdr *call);
 
 /* mlx5_mkey.c: a key for memory of another key, complete at its creation. */

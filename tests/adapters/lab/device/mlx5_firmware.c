@@ -35,13 +35,13 @@ enum {
 	DCTC = 0x10,
 	DATA_IN_ORDER = 1 << 5,
 	DCT_DATA_IN_ORDER = 1 << 2,
-	SERVICE_DCI = 5, /* what kind of queue pair: RC is 0 */
+	SERVICE_DCI = 5, /* kind of queue pair; RC is 0 */
 	WQ = 0x50,	 /* in CREATE_RMP */
 	LOG_STRIDE_RQ = 4,
 	MAX_SGE = 16,
 	MAX_INLINE = 512,
 	IDS_FROM = 0x500,
-	IDS_OF_ONE = 16, /* one may be many */
+	IDS_OF_ONE = 16, /* ids of one object, because a command may create several */
 };
 
 /* A queue pair that sends to itself within the adapter. */
@@ -61,7 +61,7 @@ enum {
 	CAP_QOS = 0xc,
 	CAP_CRYPTO = 0x1a,
 	CAP_GENERAL_2 = 0x20,
-	OUT_OF_ORDER = 0x74, /* where the general group has the types of these queue pairs */
+	OUT_OF_ORDER = 0x74, /* offset of the types of these queue pairs in the general group */
 };
 
 /* Programs that search a table of capabilities take a missing entry for an absent capability. */
@@ -70,7 +70,7 @@ static const struct capability {
 	uint16_t offset; /* in the answer */
 	uint32_t bits;
 } capabilities[] = {
-	{ CAP_GENERAL, 0x14, 1u << 31 },		 /* a second group of them */
+	{ CAP_GENERAL, 0x14, 1u << 31 },		 /* a second group of capabilities */
 	{ CAP_GENERAL, 0x1c, 1u << 29 | 30u << 16 },	 /* data in order; DMA of 2^30 bytes */
 	{ CAP_GENERAL, 0x30, 1u << 23 },		 /* keys of entries of one size */
 	{ CAP_GENERAL, 0x34, 4u << 16 | 1u << 29 | 4u }, /* reads of DC; extended contexts */
@@ -79,9 +79,10 @@ static const struct capability {
 	{ CAP_GENERAL, 0x48, 30u << 24 },    /* messages of 2^30 bytes */
 	{ CAP_GENERAL, 0x4c, 1u << 15 | 1 }, /* blocks of 4048 bytes; completions of version 1 */
 	{ CAP_GENERAL, 0x50, 1u << 5 },	     /* DC targets */
-	{ CAP_GENERAL, 0x50, 1u << 1 | 1u << 23 | 1u << 4 | 1u << 8 }, /* atomics, which UMR leaves
-			alone; QoS; signatures */
-	{ CAP_GENERAL, 0x5c, 1u << 7 | 2 }, /* the port of a link aggregation, of two */
+	/* atomics, which UMR does not change; QoS; signatures */
+	{ CAP_GENERAL, 0x50, 1u << 1 | 1u << 23 | 1u << 4 | 1u << 8 },
+	/* the choice of a port of a link aggregation; two ports */
+	{ CAP_GENERAL, 0x5c, 1u << 7 | 2 },
 	{ CAP_GENERAL, OUT_OF_ORDER, 1u << 11 | 1u << 13 }, /* RC and XRC */
 	{ CAP_ODP, 0x30, 1u << 31 | 1u << 29 },		    /* sends and writes of DC */
 	{ CAP_GENERAL, 0x80, 20u << 24 },		    /* RMPs */
@@ -128,7 +129,8 @@ int firmware_general(struct firmware *f)
 	case OP_QUERY_HCA_CAP:
 		return query_caps(f);
 	case OP_QUERY_LAG:
-		firmware_put(f, 0xc, 1 | 2u << 8); /* nothing is joined: each port is itself */
+		/* no link aggregation: each port stands for itself */
+		firmware_put(f, 0xc, 1 | 2u << 8);
 		return 0;
 	default:
 		return mlx5_steering_general(f) ? 0 : firmware_status(f, FIRMWARE_BAD_OPCODE);
@@ -137,7 +139,7 @@ int firmware_general(struct firmware *f)
 
 /* ---- queues in memory of the process */
 
-/* NULL: no such memory, or not so much of it. */
+/* Return memory of the process; NULL: no such memory, or not so much of it. */
 static void *memory(uint32_t id, uint64_t offset, size_t length)
 {
 	struct object *object = object_by_number(OBJECT_PRIVATE, id);
@@ -280,7 +282,7 @@ static int create_dct(struct object *object, struct firmware *f)
 
 /* ---- transitions */
 
-/* The rights of the peer, which the transition may leave as they are. */
+/* Return the rights of the peer. A transition may leave them as they are. */
 static unsigned access_of(const struct firmware *f)
 {
 	uint32_t bits = firmware_get(f, QPC + 0x90);

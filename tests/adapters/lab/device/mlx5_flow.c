@@ -59,7 +59,8 @@ static void trace_attribute(const struct ib_uverbs_attr *attr)
 		trace_line("    value     0x%llx", (unsigned long long)attr->data);
 }
 
-/* In ascending order of the attribute ids, because plug-ins may write them in any order. */
+/* Write attributes in ascending order of their ids, because plug-ins may write them in any
+ * order. */
 static void trace_attributes(const struct ib_uverbs_ioctl_hdr *call, const struct method *m)
 {
 	for (unsigned id = 0; trace_on() && id < 0x1100; id++) {

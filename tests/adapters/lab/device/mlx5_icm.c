@@ -13,7 +13,7 @@ enum {
 	TYPES = 4,
 };
 
-/* Areas of one type are so far from each other. */
+/* Distance between the addresses of two areas of one type. */
 static const uint64_t distance = 1ull << 28;
 
 static struct area {

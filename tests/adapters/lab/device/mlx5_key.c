@@ -89,7 +89,7 @@ static uint32_t ip_field(const struct mlx5_headers *h, unsigned field)
 	}
 }
 
-/* The words of the tunnel that the packet has. */
+/* Return a word of the tunnel that the packet has. */
 static uint32_t tunnel_word(const struct mlx5_packet *p, unsigned i)
 {
 	return p->gpe[i] | p->geneve[i] | p->gtpu[i];

@@ -54,7 +54,7 @@ enum key_field {
 	SEQUENCE,
 	ACKNOWLEDGEMENT,
 	MPLS,
-	/* Fields that are not twice in a packet. */
+	/* Fields that a packet has only once. */
 	VNI,
 	GRE,
 	GRE_KEY,

@@ -15,7 +15,7 @@ enum {
 	CRITERIA_OUTER = 1,
 };
 
-/* What the kernel keeps of a matcher and of a rule. */
+/* The kernel's data of a matcher and of a rule. */
 struct root_matcher {
 	uint16_t priority;
 	uint8_t criteria;

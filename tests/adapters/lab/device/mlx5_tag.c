@@ -12,13 +12,14 @@ enum {
 	LIST_REMOVE,
 	FLAG_COMPLETE = 0x80,
 	FLAG_COUNT = 0x40,
-	SEGMENT = 32, /* bytes of an operation; one that adds has its buffer behind them */
+	/* bytes of an operation; an operation that adds a receive has its buffer behind them */
+	SEGMENT = 32,
 	APP_TAGS = 1,
 };
 
 static const uint32_t succeeded = 1u << 31;
 
-/* The byte in an entry that says what happened. */
+/* Values of the byte of an entry that names the event. */
 static const uint8_t app_ops[] = {
 	[TAG_ADDED] = 5,      [TAG_REMOVED] = 6, [TAG_SYNCED] = 7,    [TAG_MATCHED] = 1,
 	[TAG_FETCHED] = 2,    [TAG_WHOLE] = 10,	 [TAG_SOFTWARE] = 11, [TAG_CANCELED] = 12,

@@ -92,7 +92,7 @@ void mlx5_forget_list(struct mlx5_list *list)
 		list->is_described = list->is_bound = false;
 }
 
-/* Plain pieces end with what fills up the last 64 bytes. */
+/* Behind plain pieces, padding fills the last 64 bytes. */
 static void read_list(struct mlx5_list *list, const uint8_t *entry, uint32_t count)
 {
 	list->repeats = 1;

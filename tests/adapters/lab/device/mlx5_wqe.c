@@ -44,7 +44,7 @@ static const uint8_t *byte_at(const struct reader *r, uint32_t at)
 	return r->queue->base + at % (r->queue->entries * WQEBB);
 }
 
-/* The next segment of 16 bytes. */
+/* Return the next segment of 16 bytes. */
 static const uint8_t *next_16(struct reader *r)
 {
 	const uint8_t *segment = byte_at(r, r->at);
@@ -138,7 +138,7 @@ static void read_xrc(struct reader *r, struct work *work)
 	work->wr.qp_type.xrc.remote_srqn = get32(next_16(r)) & INDEX_24;
 }
 
-/* Bytes of the ring itself, as memory that a request reads: twice when they wrap. */
+/* Describe bytes of the ring itself as memory that a request reads, in two pieces if they wrap. */
 static void point_into_ring(const struct reader *r, struct work *work, uint32_t at, uint32_t length)
 {
 	uint32_t size = r->queue->entries * WQEBB;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * mthca: InfiniHost. What its kernel driver answers, and completions. mthca_wqe.c has its work
+ * mthca: InfiniHost. Answers of its kernel driver, and completions. mthca_wqe.c has its work
  * requests.
  *
  * "mthca" is the later adapter, which has its memory in the host and reads doorbell records there.

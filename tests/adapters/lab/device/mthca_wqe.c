@@ -52,7 +52,7 @@ struct request {
 	uint32_t at;   /* bytes read so far */
 };
 
-/* The next bytes, or NULL when the request ends before. */
+/* Return the next bytes, or NULL if the request ends before. */
 static const uint8_t *take(struct request *r, uint32_t length)
 {
 	const uint8_t *at = r->wqe + r->at;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * vmw_pvrdma: what the kernel driver of VMware's paravirtual adapter answers, and its rings. Their
- * indexes are words in memory, of both sides; they count to twice the number of entries. Numbers in
- * memory are in the order of the processor, which is x86.
+ * vmw_pvrdma: what the kernel driver of VMware's paravirtual adapter answers, and its rings. The
+ * indexes of the rings are words in memory that both sides use. They count to twice the number of
+ * entries. Numbers in memory are in the order of the processor, which is x86.
  */
 #include "tests/adapters/lab/device/bytes.h"
 #include "tests/adapters/lab/device/device.h"

@@ -98,7 +98,7 @@ static struct object *event_object(const struct ibv_async_event *event)
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
 		return event->element.qp->qp_context;
 	default:
-		return NULL; /* the port's, or the device's */
+		return NULL; /* an event of the port or of the device */
 	}
 }
 

@@ -72,7 +72,7 @@ static void connect_to(struct ibv_qp *qp, const struct ibv_qp *peer)
 	     "RTS");
 }
 
-/* The request of number @n: its first word is written last. */
+/* Write request number @n, with its first word last. */
 static void send_directly(const struct mlx4dv_qp *qp, uint32_t n)
 {
 	char *slot = (char *)qp->buf.buf + qp->sq.offset +
@@ -89,7 +89,7 @@ static void send_directly(const struct mlx4dv_qp *qp, uint32_t n)
 	*(volatile uint32_t *)qp->sdb = qp->doorbell_qpn;
 }
 
-/* The completion of number @n of what was sent. */
+/* Wait for completion number @n of the sends. */
 static void wait_directly(const struct mlx4dv_cq *cq, uint32_t n, uint32_t qpn)
 {
 	char *entry = (char *)cq->buf.buf + (size_t)(n & (cq->cqe_cnt - 1)) * cq->cqe_size;

@@ -9,7 +9,7 @@
 #include <infiniband/mlx5dv.h>
 
 enum {
-	HALF = 4096, /* of one end; then the other's */
+	HALF = 4096, /* bytes of the memory of one end, in front of the memory of the other end */
 	PIECE = 24,
 	STEP = 40,
 	BLOCKS = 3,
@@ -149,7 +149,7 @@ static void describe_blocks(struct ibv_qp *qp, struct mlx5dv_mkey *key, char *at
 	end(qp, "blocks");
 }
 
-/* Where byte @n of a key is, from the place that it was described at. */
+/* Return the place of byte @n of a key, as an offset from the beginning of the described memory. */
 static size_t in_list(size_t n)
 {
 	return n < PIECE ? STEP + n : n - PIECE;

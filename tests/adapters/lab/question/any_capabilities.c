@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Print what the device is said to have, and what calls that create objects grant: a line for each
- * fact, so that the same program prints the same lines with the libraries of another release.
+ * Print the reported properties of the device, and the values that calls that create objects grant:
+ * a line for each fact, so that the same program prints the same lines with the libraries of
+ * another release.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Pipelines and preferences of domains. Queues of a parent domain with one pipeline are there
- * alone, and lie in memory of the device only if the domain wants this. A device without such
+ * Pipelines and preferences of domains. Queues of a parent domain with one pipeline use only this
+ * pipeline, and lie in memory of the device only if the domain wants this. A device without such
  * memory refuses a domain that requires it. The test reads the rest in the trace.
  */
 #include <errno.h>

@@ -71,7 +71,7 @@ static void work_queue(void)
 	must(!ibv_destroy_wq(wq), "destroy");
 }
 
-/* A packet with its checksums right, and one without. */
+/* Send a packet with correct checksums, and one without. */
 static void checksums(void)
 {
 	struct mlx5_cqe64 cqe = { .byte_cnt = htobe32(60),

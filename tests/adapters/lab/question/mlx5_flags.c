@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Create flags of mlx5dv_create_qp() for one that receives through a table. The trace shows the
- * kernel's request. */
+/* Create flags of mlx5dv_create_qp() for a queue pair that receives through a table. The trace
+ * shows the kernel's request. */
 #include "tests/adapters/lab/scenario/script.h"
 
 #include <infiniband/mlx5dv.h>

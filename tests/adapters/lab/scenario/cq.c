@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion queues: none there, fewer and more than asked for, and those of a queue pair that goes
- * among another's. */
+/* Completion queues: polls for none, for fewer and for more completions than there are, and
+ * completions of a destroyed queue pair among those of another one. */
 #include "tests/adapters/lab/scenario/script.h"
 
 enum {

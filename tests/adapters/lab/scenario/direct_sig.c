@@ -155,7 +155,7 @@ static void crcs(struct script *s, struct mlx5dv_mkey *mkey)
 	step("other kinds: %d", describe(s, mkey, (struct said){ &attr, NULL, 8, false, false }));
 }
 
-/* ---- errors, as the adapter tells them */
+/* ---- errors, as the adapter reports them */
 
 static void tell(struct script *s, uint32_t key, uint16_t syndrome, uint8_t type, uint8_t domain)
 {

@@ -63,7 +63,7 @@ static void post(struct script *s, struct ibv_send_wr wr, int sges, uint32_t len
 				(struct ibv_wc){ .opcode = IBV_WC_SEND });
 }
 
-/* With all lengths a ring of 7 requests is gone around. */
+/* All lengths together go round a ring of 7 requests. */
 static void send_all(struct script *s)
 {
 	static uint8_t header[54] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14 };

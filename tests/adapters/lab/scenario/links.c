@@ -120,7 +120,7 @@ static void entry(const struct script *s, const uint32_t (*words)[2], int count)
 	must(lab_entry && !lab_entry(s->send_cq->handle, cqe, sizeof(cqe)), "entry");
 }
 
-/* The place of the failed request in the buffer, behind the ring of receives. */
+/* Return the place of the failed request in the buffer, behind the ring of receives. */
 static uint32_t place(const struct script *s, uint32_t slot)
 {
 	return 8 * 64 + slot * 128;

@@ -247,7 +247,7 @@ static void windows(struct script *s)
 	must(!ibv_dealloc_mw(mw) && !ibv_dereg_mr(mr), "window");
 }
 
-/* Completions that nobody has polled. */
+/* Leave completions that the program has not polled. */
 static void unread(struct script *s, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++) {

@@ -33,7 +33,7 @@ void raw_load(void)
 	must(raw_set_attr && raw_init_obj, "manadv");
 }
 
-/* Never twice the same. */
+/* Return memory at an address that no earlier call has returned. */
 static void *arena_alloc(size_t size, void *data)
 {
 	uint8_t *at = arena.base + arena.used;

@@ -166,7 +166,7 @@ static void arming(struct script *s)
 	}
 }
 
-/* Completions that nobody has polled. */
+/* Leave completions that the program has not polled. */
 static void unread(struct script *s)
 {
 	for (uint32_t i = 0; i < 2; i++) {

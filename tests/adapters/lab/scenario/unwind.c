@@ -28,7 +28,7 @@ static void move_up(struct ibv_qp *qp)
 	ibv_modify_qp(qp, &attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
 }
 
-/* Rings are filled, and more. */
+/* Fill the rings, and post one request more. */
 static void use(struct ibv_qp *qp, struct ibv_ah *ah, uint32_t lkey)
 {
 	struct ibv_sge sge = { (uintptr_t)memory, 16, lkey };
@@ -177,7 +177,7 @@ static void with_tags(struct ibv_pd *pd)
 	ibv_destroy_cq(init.cq);
 }
 
-/* Memory of the device, and a queue pair of a thread's own. */
+/* Memory of the device, and a queue pair in a thread domain. */
 static void with_domains(struct ibv_pd *pd, struct ibv_cq *cq)
 {
 	struct ibv_alloc_dm_attr bytes = { .length = 64 };

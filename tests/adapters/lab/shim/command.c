@@ -134,7 +134,8 @@ static int run(int i, struct command *command)
 		trace_line("%s fails on demand: %d", commands[i].name, r);
 		return r;
 	}
-	if (command->in_len < commands[i].in) { /* an older program's: what it does not know is 0 */
+	/* a request of an older program: members that it does not know are 0 */
+	if (command->in_len < commands[i].in) {
 		memcpy(whole, command->in, command->in_len);
 		command->in = whole;
 		command->in_len = sizeof(whole);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Memory of the device. In run mode it is what the process maps of it. */
+/* Memory of the device. In run mode it consists of the pages that the process maps. */
 #include "tests/adapters/lab/shim/handlers.h"
 
 #include <errno.h>

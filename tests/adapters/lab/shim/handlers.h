@@ -71,7 +71,7 @@ int handle_open_xrcd(struct command *c);
 int handle_close_xrcd(struct command *c);
 int handle_open_qp(struct command *c);
 
-/* flow.c: steering, and its counters; nothing is steered */
+/* flow.c: flows and their counters; no packet is steered */
 int handle_create_flow(struct command *c);
 int handle_destroy_flow(struct command *c);
 int counters_create(struct object **ret_counters);

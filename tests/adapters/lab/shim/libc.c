@@ -245,14 +245,14 @@ PUBLIC ssize_t recvfrom(int fd, void *restrict bytes, size_t length, int flags,
 	return n;
 }
 
+/* Take no lock for other descriptors, because the model's own library also closes files. */
 PUBLIC int close(int fd)
 {
 	if (is_ours(fd)) {
 		trace_flush();
 		trace_line("close");
 		ours[fd] = false;
-	} else if (event_has(fd)) { /* no lock for others: the model's own library closes files as
-				       well */
+	} else if (event_has(fd)) {
 		model_command_begin();
 		event_close(fd);
 		model_command_end();

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Protection domains, memory regions and windows, address handles; and how objects go. */
+/* Protection domains, memory regions and windows, address handles; and the destruction of
+ * objects. */
 #include "tests/adapters/lab/shim/handlers.h"
 
 #include <errno.h>

@@ -24,7 +24,7 @@ enum object_type {
 	OBJECT_COUNTERS,
 	OBJECT_XRCD,
 	OBJECT_DM,	/* memory of the device; rq.base is where it is mapped */
-	OBJECT_PRIVATE, /* what only this device has: mlx5's UARs */
+	OBJECT_PRIVATE, /* objects that only this device has: mlx5's UARs */
 	OBJECT_TYPES,
 };
 
@@ -40,10 +40,10 @@ struct queue {
 	uint8_t *base;
 	uint32_t entries;
 	uint32_t stride;
-	volatile uint32_t *record; /* what the process says in memory: doorbell records */
+	volatile uint32_t *record; /* doorbell record, which the process writes in its memory */
 	uint32_t consumed;	   /* entries, free-running */
 	uint32_t cursor;	   /* the device's own: where a linked ring goes on */
-	bool cyclic;		   /* an SRQ's: no list */
+	bool cyclic;		   /* of an SRQ: its requests are no list */
 };
 
 /* A CQ that the process has armed. */
@@ -129,7 +129,7 @@ void object_forget_all(void);
 /* Return whether another object refers to this one. */
 bool object_in_use(const struct object *object);
 
-/* The number of objects there ever were, and the one of that ordinal, or NULL. */
+/* Return the number of objects that ever existed, and the object of that ordinal, or NULL. */
 uint32_t object_count(enum object_type type);
 struct object *object_at(enum object_type type, uint32_t ordinal);
 struct object *object_by_number(enum object_type type, uint32_t number);

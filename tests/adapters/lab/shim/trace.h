@@ -32,10 +32,10 @@ void trace_flush(void);
 void trace_watch(const char *name, const void *at, size_t length);
 void trace_watch_object(const struct object *object, const char *what, const void *at,
 			size_t length);
-/* Forgets qp0.sq, qp0.record of qp0. */
+/* Stop watching the memory of an object, for example qp0.sq and qp0.record of qp0. */
 void trace_unwatch(const struct object *object);
 void trace_registers(const char *name, void *at, size_t length);
-/* The region that began here is unmapped; its name, or NULL. */
+/* Return the name of the region that began here and is unmapped now, or NULL. */
 const char *trace_unmap(const void *at);
 struct region *trace_find(uint64_t address);
 /* The device writes. */

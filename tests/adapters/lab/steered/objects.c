@@ -130,7 +130,8 @@ static void meter(void)
 	must(!mlx5dv_dr_action_create_flow_meter(&attr) && errno == EINVAL, "33 bytes");
 }
 
-/* Contexts that a packet passes. A rule has one of them: release 44 encodes the last one for all.
+/* Contexts that a packet passes. A rule has one of these contexts, because release 44 would encode
+ * the last one for all contexts of a rule.
  */
 static void contexts(void)
 {

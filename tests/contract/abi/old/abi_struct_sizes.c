@@ -67,7 +67,7 @@ static void qp_attr(void)
 	EXPECT(ibv_destroy_qp(qp) == 0);
 }
 
-/* The length tells the members; the first length has only ibv_device_attr in front. */
+/* The length shows which members there are. The first length has only ibv_device_attr in front. */
 static void device_attr_ex(void)
 {
 	struct verbs_context *vctx = verbs_get_ctx_op(context, query_device_ex);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Children end with their parent if it fails. Each child has the only writing end of a pipe, and
- * writes to it if it is still alive long after its parent has gone. Words of a child arrive
- * unchanged: a process number, for example, may have 22 bits. */
+ * writes to it if it is still alive long after its parent has gone. Values that a child reports
+ * arrive unchanged: a process number, for example, may have 22 bits. */
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>

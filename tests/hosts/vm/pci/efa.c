@@ -77,8 +77,8 @@ static uint64_t address(uint32_t at)
 	return reg(at) | (uint64_t)reg(at + 4) << 32;
 }
 
-/* Versions 0.1 and 0.0.1; a reset takes at most a second, an address has 48 bits, a command the
- * driver's longest time. */
+/* Versions 0.1 and 0.0.1; a reset takes at most a second, an address has 48 bits, and a command may
+ * take the longest time of the driver. */
 static uint32_t value_of(uint32_t at)
 {
 	switch (at) {

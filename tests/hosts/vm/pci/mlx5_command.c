@@ -13,7 +13,7 @@ enum {
 	COUNTER_SET = AT(0x8, 7, 8),
 };
 
-/* Pages that the driver gave. They hold nothing here, but it wants them back. */
+/* Pages that the driver gave. They stay unused here, but the driver wants them back. */
 static uint64_t given[MOST_PAGES];
 static uint32_t given_count, issi;
 

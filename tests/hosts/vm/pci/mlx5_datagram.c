@@ -76,7 +76,7 @@ static struct hca_qp *target(uint32_t number)
 	return NULL;
 }
 
-/* A datagram that nobody takes is lost. */
+/* A datagram without a receiver is lost. */
 static void send_to(struct message *m, struct hca_qp *to, uint32_t qkey)
 {
 	static struct work receive;

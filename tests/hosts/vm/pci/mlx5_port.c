@@ -120,8 +120,8 @@ enum hca_status hca_query_capabilities(const struct hca_call *call)
 	return HCA_OK;
 }
 
-/* The driver sends all of the general capabilities, and of those of atomics the one that it
- * changes. */
+/* The driver sends all general capabilities, and of the capabilities of atomics only the changed
+ * one. */
 enum hca_status hca_set_capabilities(const struct hca_call *call)
 {
 	uint32_t type = call->op_mod >> 1;

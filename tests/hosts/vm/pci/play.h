@@ -42,7 +42,8 @@ struct play_device {
 	/* Return a status for a command that fails by chance, or 0 if a driver cannot go on without
 	 * that command. */
 	uint32_t (*random_status)(uint32_t opcode, uint32_t random);
-	bool (*order)(const char *word); /* execute an order of its own; may be NULL */
+	/* execute an order that only this device has; may be NULL */
+	bool (*order)(const char *word);
 };
 
 /* Read the command line, [-v] [FIFO]. Plug the function in, and play it until the process ends. The

@@ -137,7 +137,8 @@ static void function_free(struct function *f)
 	kfree(f);
 }
 
-/* The device has gone already: tell its driver, whose remove function then meets it. */
+/* The device has gone already. Tell its driver, whose remove function then meets a device that is
+ * gone. */
 static void unplug(struct work_struct *work)
 {
 	struct function *f = container_of(work, struct function, unplug);

@@ -108,7 +108,7 @@ static void send_to(struct loop *loop, struct rvt_qp *from, struct rvt_swqe *wqe
 {
 	unsigned long flags;
 
-	/* Nobody answers on the queue pairs of management. */
+	/* No program answers on the queue pairs of management. */
 	if (!to || to->ibqp.qp_num <= 1 || to->ibqp.qp_type != IB_QPT_UD ||
 	    to->qkey != qkey_sent(from, wqe))
 		return;

@@ -32,7 +32,7 @@ static const enum ib_wc_opcode completions[] = {
 	[IB_WR_ATOMIC_FETCH_AND_ADD] = IB_WC_FETCH_ADD,
 };
 
-/* What rdmavt keeps of a queue pair for its driver. */
+/* The data of a queue pair that rdmavt keeps for its driver. */
 struct sender {
 	struct rvt_qp *qp;
 	struct work_struct work;
