@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Build the examples of the manual pages that are whole programs.
+"""Build the examples of the manual pages that are whole programs, and write the other ones to headers.
 
-build_examples.py CC BUILD-FOLDER OUTPUT-FOLDER: one program for each example with a main(), named
-after its page; several of one page have numbers, page-1 and so on.
+build_examples.py CC BUILD-FOLDER OUTPUT-FOLDER HEADERS-FOLDER: one program for each example with a main(), named
+after its page; several of one page have numbers, page-1 and so on. The functions of a page are in the header
+HEADERS-FOLDER/page.h, which the programs in functions/ include.
 """
 
 import subprocess
@@ -17,11 +18,15 @@ TREE = Path(__file__).resolve().parents[3]
 
 
 def main():
-    compiler, build, output = sys.argv[1], Path(sys.argv[2]), Path(sys.argv[3])
-    output.mkdir(parents=True, exist_ok=True)
-    for old in output.iterdir():
-        old.unlink()
+    compiler, build, output, headers = sys.argv[1], *(Path(name) for name in sys.argv[2:5])
+    for folder in (output, headers):
+        folder.mkdir(parents=True, exist_ok=True)
+        for old in folder.iterdir():
+            old.unlink()
     for page in read_pages(TREE / "documentation/man"):
+        functions = [source for source in page.code("EXAMPLE") if "int main(" not in source]
+        if functions:
+            (headers / f"{page.name}.h").write_text("\n".join(functions))
         programs = [source for source in page.code("EXAMPLE") if "int main(" in source]
         for number, source in enumerate(programs, 1):
             name = page.name if len(programs) == 1 else f"{page.name}-{number}"

@@ -130,19 +130,46 @@ REASONS = {
     "a program of rdma-conform": "the input of --replay: tests/programs/conform/replay has such files",
     "needs a container": "it needs the program docker, and an image",
     "a declaration": "C without statements: man/synopsis compares it, or the compiler takes it",
-    "a function": "a part of a program, without main(): man/examples compiles it",
+    "needs software steering": "an array of destinations: tests/adapters/lab/steered/objects.c makes such arrays",
+    "needs a newer adapter": "no adapter here has such counters: unit/test_efa_comp_cntr makes them",
 }
 # Examples in C that are whole programs, and the tests that run them.
 PROGRAMS = {"rdma_cm": "native/uroce_strict", "rsocket": "native/uroce_strict", "rdma-tutorial": "native/man-tutorial",
             "ibv_read_sysfs_file": "tests/hosts/vm/suite.d/40-man-examples.sh", "uroce_query_counters": "native/man-example-uroce_query_counters",
             "verbs": "native/man-example-verbs"}  # fmt: skip
+# Examples in C that are functions: a program in functions/ includes the header of their page, and the test that runs it has its
+# name. For the others, a row of REASONS.
+FUNCTIONS = {"mlx5dv_dr_action_create_dest_array": "needs software steering", "efadv_create_comp_cntr": "needs a newer adapter"}
+ON_UROCE = {"objects", "transfers", "connections", "sockets", "paper"}
+
+
+@functools.lru_cache(None)
+def tests_of_functions():
+    """Page -> test that runs the functions of its EXAMPLE, and the text of this test."""
+    found = {}
+    for source in (Path(__file__).parent / "functions").glob("*.c"):
+        kind = "native" if source.stem in ON_UROCE else "adapters"
+        text = source.read_text()
+        for name in re.findall(r'^#include "(\w+)\.h"$', text, re.M):
+            found[name] = f"{kind}/man-functions-{source.stem}", text
+    return found
+
+
+def test_of_functions(page, source):
+    """The test that calls each function of the example, or a row of REASONS."""
+    test, text = tests_of_functions().get(page.name, (FUNCTIONS.get(page.name), None))
+    functions = re.findall(r"^(?!static|struct \w+ {)[a-z_].*?(\w+)\([^;]*$", source, re.M)
+    uncalled = [name for name in functions if text and not re.search(rf"\b{name}\b", text)]
+    return f"{test}, which does not call {uncalled}" if uncalled or not functions else test
 
 
 def kind_of_c(page, section, source):
     """A row of REASONS, or the test that runs the program."""
     if "int main(" in source and section == "EXAMPLE":
         return PROGRAMS.get(page.name, "native/man-programs")
-    return "a function" if section == "EXAMPLE" else "a declaration"
+    if section == "EXAMPLE":
+        return test_of_functions(page, source)
+    return "a declaration"
 
 
 @functools.lru_cache(None)

@@ -211,6 +211,11 @@ static int create_wq(struct verbs_wq *wq, const struct verbs_create_wq *in)
 	return size_check(in->attr->max_wr);
 }
 
+static int modify_wq(struct verbs_wq *wq, const struct verbs_modify_wq *in)
+{
+	return 0;
+}
+
 static int destroy_wq(struct verbs_wq *wq)
 {
 	return 0;
@@ -238,6 +243,24 @@ static int create_flow(struct ibv_flow *flow, const struct verbs_create_flow *in
 }
 
 static int destroy_flow(struct ibv_flow *flow)
+{
+	return 0;
+}
+
+static int create_flow_action_esp(struct verbs_flow_action *action,
+				  const struct verbs_flow_action_esp *in)
+{
+	action->handle = handle_next();
+	return 0;
+}
+
+static int modify_flow_action_esp(struct verbs_flow_action *action,
+				  const struct verbs_flow_action_esp *in)
+{
+	return 0;
+}
+
+static int destroy_flow_action(struct verbs_flow_action *action)
 {
 	return 0;
 }
@@ -330,11 +353,15 @@ static const struct verbs_ops ops = {
 	.create_qp = create_qp,
 	.destroy_qp = destroy_qp,
 	.create_wq = create_wq,
+	.modify_wq = modify_wq,
 	.destroy_wq = destroy_wq,
 	.create_rwq_ind_table = create_rwq_ind_table,
 	.destroy_rwq_ind_table = destroy_rwq_ind_table,
 	.create_flow = create_flow,
 	.destroy_flow = destroy_flow,
+	.create_flow_action_esp = create_flow_action_esp,
+	.modify_flow_action_esp = modify_flow_action_esp,
+	.destroy_flow_action = destroy_flow_action,
 	.create_counters = create_counters,
 	.destroy_counters = destroy_counters,
 	.attach_counters_point_flow = attach_counters_point_flow,
