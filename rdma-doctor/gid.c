@@ -106,7 +106,7 @@ static void gid_judge_ethernet(const struct port *port, const struct gid_count *
 			     "namespace",
 			     port->number, count->foreign);
 		finding_fix(f,
-			    "move the interface here: ip link set %s netns NAME-OR-PID, or run "
+			    "move the interface here: ip link set dev %s netns NAME-OR-PID, or run "
 			    "the program there",
 			    finding_word(count->foreign));
 	} else if (!count->global) {
@@ -138,7 +138,7 @@ static void gid_judge(const struct port *port, const struct gid_count *count, st
 			     port->netdev[0] ? ": no address on " : "", port->netdev);
 		if (port->ethernet)
 			finding_fix(f,
-				    "ip link set %s up, and: ip address add ADDRESS/LENGTH dev %s",
+				    "ip link set dev %s up, and: ip address add ADDRESS/LENGTH dev %s",
 				    port->netdev[0] ? finding_word(port->netdev) : "INTERFACE",
 				    port->netdev[0] ? finding_word(port->netdev) : "INTERFACE");
 		else

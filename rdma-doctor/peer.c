@@ -123,7 +123,7 @@ void pair_check(struct doctor *d, struct finding *f)
 	} else if (p->here.mtu != p->there.mtu) {
 		finding_note(f, ": the smaller MTU is used");
 		finding_fix(f, "set one MTU on both interfaces and on all switches between them: "
-			       "ip link set INTERFACE mtu 4200 is enough for 4096");
+			       "ip link set dev INTERFACE mtu 4200 is enough for 4096");
 	}
 }
 

@@ -114,22 +114,22 @@ static void port_down_ethernet(const struct doctor *d, const struct port *port, 
 	uint64_t flags, carrier;
 
 	if (!port->netdev[0]) {
-		finding_fix(f, "bring its network interface up: ip link set INTERFACE up");
+		finding_fix(f, "bring its network interface up: ip link set dev INTERFACE up");
 	} else if (!port_netdev_here(d, port)) {
 		finding_fail(f, ": its interface %s is not in this network namespace",
 			     port->netdev);
-		finding_fix(f, "ip link set %s up, in its own network namespace",
+		finding_fix(f, "ip link set dev %s up, in its own network namespace",
 			    finding_word(port->netdev));
 	} else if (!port_netdev_number(port, "flags", 16, &flags) && !(flags & IFF_UP)) {
 		finding_fail(f, ": its interface %s is down", port->netdev);
-		finding_fix(f, "ip link set %s up", finding_word(port->netdev));
+		finding_fix(f, "ip link set dev %s up", finding_word(port->netdev));
 	} else if (!port_netdev_number(port, "carrier", 10, &carrier) && !carrier) {
 		finding_fail(f, ": its interface %s has no carrier", port->netdev);
 		finding_fix(f, "check cable, transceiver and switch port of %s (ethtool %s)",
 			    port->netdev, finding_word(port->netdev));
 	} else {
 		finding_fail(f, ": its interface is %s", port->netdev);
-		finding_fix(f, "ip link show %s, and see the kernel log (dmesg)",
+		finding_fix(f, "ip link show dev %s, and see the kernel log (dmesg)",
 			    finding_word(port->netdev));
 	}
 }

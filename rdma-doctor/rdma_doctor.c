@@ -93,8 +93,11 @@ static bool all_digits(const char *text)
 	return *text && strspn(text, "0123456789") == strlen(text);
 }
 
-/* Parse "8" or "mlx5_0,mlx5_1". @list is split in place. */
-static const char *required_add(struct doctor *d, char *list)
+/*
+ * Parse "8" or "mlx5_0,mlx5_1". @list is split in place. @separate: it is a word of its own, which
+ * may be an option that follows --require without a value.
+ */
+static const char *required_add(struct doctor *d, char *list, bool separate)
 {
 	char *name;
 
@@ -109,7 +112,8 @@ static const char *required_add(struct doctor *d, char *list)
 	if (d->required_number)
 		return "--require: either one number or devices";
 	while ((name = strsep(&list, ","))) {
-		if (!device_name_usable(name) || *name == '-' || all_digits(name))
+		if (!device_name_usable(name) || all_digits(name + (*name == '-')) ||
+		    (separate && *name == '-'))
 			return "--require: neither a number nor the name of a device";
 		if (d->required_count == ARRAY_SIZE(d->required))
 			return "--require: too many devices";
@@ -136,7 +140,7 @@ static const char *argument_take(struct doctor *d, char *argument)
 	if (d->watch_seconds && all_digits(argument))
 		return watch_set(d, argument);
 	if (d->required_count)
-		return required_add(d, argument);
+		return required_add(d, argument, true);
 	if (!d->transfer_wanted)
 		return "there are no arguments, only options";
 	if (d->wanted && strcmp(d->wanted, argument))
@@ -282,7 +286,7 @@ int main(int argc, char **argv)
 				wrong = "--device: not the name of a device";
 			break;
 		case 'R':
-			wrong = required_add(&doctor, optarg);
+			wrong = required_add(&doctor, optarg, optarg == argv[optind - 1]);
 			break;
 		case 't':
 			doctor.transfer_wanted = true;

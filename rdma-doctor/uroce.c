@@ -171,7 +171,7 @@ static void uroce_judge_netdev(const struct trial *trial, bool only, struct find
 		return;
 	if (!(trial->netdev_flags & IFF_UP)) {
 		finding_fail(f, "; its interface %s is down", trial->netdev);
-		finding_fix(f, "ip link set %s up", finding_word(trial->netdev));
+		finding_fix(f, "ip link set dev %s up", finding_word(trial->netdev));
 	} else if (only && trial->netdev_flags & IFF_LOOPBACK) {
 		finding_note(f, "; %s is its only interface: no other host can be reached",
 			     trial->netdev);

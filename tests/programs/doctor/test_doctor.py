@@ -168,8 +168,9 @@ FAULTS = [
     ("by other names", SECOND, ["--require=uverbs0,mlx1"], 0, "", ""),
     ("a missing device", {}, ["--require", "mlx0,mlx7"], 25, "mlx7 is not there", "mlx7"),
     ("several", SECOND, ["--require", "mlx0", "mlx1", "mlx2"], 25, "mlx2 is not there", ""),
+    ("a name like an option", {}, ["--require=-x"], 25, "-x is not there", ""),
     ("a fallen device", {**SECOND, f"{OTHER}/ports/1/state": "1: DOWN\n"}, ["--require", "mlx1"], 25,
-     "mlx1 fell on port: port 1 is DOWN", "ip link show eth0"),
+     "mlx1 fell on port: port 1 is DOWN", "ip link show dev eth0"),
     ("one of two", {**SECOND, f"{OTHER}/ports/1/state": "1: DOWN\n"}, [], 0, "", ""),
     ("one of two, counted", {**SECOND, f"{OTHER}/ports/1/state": "1: DOWN\n"}, ["--require", "2"], 25,
      "1 device works, 2 are required; mlx1 fell on port", "eth0"),
@@ -607,7 +608,7 @@ def case_places(options):
         raise SystemExit(77)
     script = 'ip link set lo "$1" && shift && exec "$@"'
     places = [
-        ("down", {}, 23, "lo is down", "ip link set lo up"),
+        ("down", {}, 23, "lo is down", "ip link set dev lo up"),
         ("up", {}, 0, "no other host", "ip link"),
         ("up", {"UROCE_FAULTS": "dropp:1"}, 23, "'dropp:1' is no fault", "UROCE_FAULTS"),
     ]
@@ -689,7 +690,8 @@ def case_options(options):
     assert found["transfer"]["device"] == "uroce_lo", found
     for wrong in (["--pid", "x"], ["--pid", "9999999999"], ["--pid", ""], ["--pid", "../1"], ["--device", "a/b"], ["--device", "."], ["--root", "/nowhere"],
                   ["--root", "/" + "x" * 200], ["--bogus"], ["word"], ["--require", ""], ["--require", "0"],
-                  ["--require", "a/b"], ["--require", "-1"], ["--require", "1,mlx0"], ["--require", "99999999999"], ["--require", "2", "--require", "3"],
+                  ["--require", "a/b"], ["--require", "-1"], ["--require=-1"], ["--require", "-x"],
+                  ["--require", "1,mlx0"], ["--require", "99999999999"], ["--require", "2", "--require", "3"],
                   ["--device", "mlx0", "--require", "1"], ["--transfer", "a/b"], ["--transfer", "mlx0", "mlx1"], ["--transfer", "mlx0", "--device", "mlx1"],
                   ["--watch", "0"], ["--watch", "86401"], ["--watch", "x"], ["--watch", "5", "mlx0"], ["--watch=999999"], ["-w-1"],
                   *(["--serve", *more] for more in (["--json"], ["--watch"], ["--speed"], ["--require", "1"], ["--pid", "1"], ["--strict"]))):  # fmt: skip

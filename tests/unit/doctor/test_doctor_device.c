@@ -147,15 +147,16 @@ static void test_abi(void **state)
 static void test_port_ethernet(void **state)
 {
 	world_write(PORT "state", "1: DOWN\n");
-	expect_failure("port", 18, "port 1 is DOWN: its interface is eth0", "ip link show eth0");
+	expect_failure("port", 18, "port 1 is DOWN: its interface is eth0",
+		       "ip link show dev eth0");
 	world_write("sys/class/net/eth0/carrier", "0\n");
 	expect_failure("port", 18, "eth0 has no carrier", "ethtool eth0");
 	world_write("sys/class/net/eth0/flags", "0x1002\n");
-	expect_failure("port", 18, "eth0 is down", "ip link set eth0 up");
+	expect_failure("port", 18, "eth0 is down", "ip link set dev eth0 up");
 	world.netdev_elsewhere = true;
 	expect_failure("port", 18, "eth0 is not in this network namespace", "eth0 up, in its own");
 	world_remove(PORT "gid_attrs/ndevs/0");
-	expect_failure("port", 18, "port 1 is DOWN", "ip link set INTERFACE up");
+	expect_failure("port", 18, "port 1 is DOWN", "ip link set dev INTERFACE up");
 }
 
 /* The administrator pastes the fix into a shell. */
@@ -164,7 +165,7 @@ static void test_port_hostile_name(void **state)
 	world_write(PORT "state", "1: DOWN\n");
 	world_write(PORT "gid_attrs/ndevs/0", "$(id);x'y\n");
 	expect_failure("port", 18, "its interface $(id);x'y is not in this",
-		       "ip link set '$(id);x'\\''y' up, in");
+		       "ip link set dev '$(id);x'\\''y' up, in");
 	world_write(PORT "state", "4: ACTIVE\n");
 	world_write("proc/self/limits", "\nMax locked memory 0 0 bytes\n");
 	world_write("proc/self/cgroup", "0::/system.slice/a;id.service\n");
@@ -222,7 +223,7 @@ static void test_gid_foreign(void **state)
 	expect_state("gid", FINDING_OK, "::ffff:192.0.2.1 (RoCE v2), 2 in all");
 	world_write(PORT "gid_attrs/ndevs/1", "eth9\n");
 	expect_failure("gid", 19, "interface eth9 of another network namespace",
-		       "ip link set eth9 netns");
+		       "ip link set dev eth9 netns");
 }
 
 /* Sysfs was mounted in the namespace of the interface, and is kept in another one. */
@@ -230,7 +231,7 @@ static void test_gid_foreign_in_sysfs(void **state)
 {
 	world.netdev_elsewhere = true;
 	expect_failure("gid", 19, "interface eth0 of another network namespace",
-		       "ip link set eth0 netns");
+		       "ip link set dev eth0 netns");
 }
 
 static void test_gid_version_1(void **state)

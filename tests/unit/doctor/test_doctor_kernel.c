@@ -244,7 +244,7 @@ static void test_uroce_faults(void **state)
 	expect_failure("uroce", 23, "'x' is no fault", "the variable UROCE_FAULTS");
 	unsetenv("UROCE_FAULTS");
 	world.trial = (struct trial){ .gids = 1, .netdev = "lo", .netdev_flags = IFF_LOOPBACK };
-	expect_failure("uroce", 23, "lo is down", "ip link set lo up");
+	expect_failure("uroce", 23, "lo is down", "ip link set dev lo up");
 	world.trial.netdev_flags |= IFF_UP;
 	expect_state("uroce", FINDING_NOTE, "no other host");
 	world.listed[0].name[0] = '\0';
