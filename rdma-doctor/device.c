@@ -44,23 +44,30 @@ static int names_join(const char *folder, int (*select)(const struct dirent *), 
 	return n;
 }
 
+static bool is_interface(const struct doctor *d, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "class/net/%s", name);
+	return d->live ? system_netdev_exists(name) : sysfs_exists(path);
+}
+
 static void device_not_found(const struct doctor *d, struct finding *f)
 {
-	struct text names = {};
-	char interface[PATH_MAX];
+	struct text names = {}, rxe = {};
 
 	if (names_join("class/infiniband", is_kernel_device, &names))
 		finding_fail(f, "%s is not one of the kernel's devices: %s", d->wanted,
 			     names.chars);
 	else
 		finding_fail(f, "%s is not there: the kernel has no RDMA device", d->wanted);
-	snprintf(interface, sizeof(interface), "class/net/%s", d->wanted);
-	if (sysfs_exists(interface)) {
+	if (is_interface(d, d->wanted)) {
+		text_add(&rxe, "rxe_%s", d->wanted);
 		finding_fail(f, "; it is a network interface without an RDMA device");
 		finding_fix(f,
-			    "name a device that is there, or make a software device: rdma link add "
-			    "rxe_%s type rxe netdev %s",
-			    d->wanted, d->wanted);
+			    "name a device that is there, as uroce_%s of user space, or make a "
+			    "software device: rdma link add %s type rxe netdev %s",
+			    d->wanted, finding_word(rxe.chars), finding_word(d->wanted));
 		return;
 	}
 	finding_fix(f, "name a device that is there, or load the driver of %s", d->wanted);

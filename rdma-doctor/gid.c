@@ -137,10 +137,11 @@ static void gid_judge(const struct port *port, const struct gid_count *count, st
 		finding_fail(f, "the GID table of port %u is empty%s%s", port->number,
 			     port->netdev[0] ? ": no address on " : "", port->netdev);
 		if (port->ethernet)
-			finding_fix(f,
-				    "ip link set dev %s up, and: ip address add ADDRESS/LENGTH dev %s",
-				    port->netdev[0] ? finding_word(port->netdev) : "INTERFACE",
-				    port->netdev[0] ? finding_word(port->netdev) : "INTERFACE");
+			finding_fix(
+				f,
+				"ip link set dev %s up, and: ip address add ADDRESS/LENGTH dev %s",
+				port->netdev[0] ? finding_word(port->netdev) : "INTERFACE",
+				port->netdev[0] ? finding_word(port->netdev) : "INTERFACE");
 		else
 			finding_fix(f, "the subnet manager sets it: see its log");
 	} else if (port->ethernet) {

@@ -18,7 +18,10 @@ void system_ask(struct rdma_system *ret_system)
 
 bool system_netdev_exists(const char *name)
 {
-	return !world.netdev_elsewhere && !strcmp(name, "eth0");
+	char path[PATH_MAX + 64];
+
+	snprintf(path, sizeof(path), "%s/sys/class/net/%s", world.root, name);
+	return !world.netdev_elsewhere && (!strcmp(name, "eth0") || !access(path, F_OK));
 }
 
 int system_node_open(const char *path)
