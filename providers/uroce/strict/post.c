@@ -3,6 +3,9 @@
  * Posts. Requests are handed to the operations below one by one, so that each is known before its
  * completion can arrive.
  */
+#include <stddef.h>
+#include <string.h>
+
 #include "providers/uroce/strict/record.h"
 
 /* --- sends --- */
@@ -75,6 +78,21 @@ static int send_entries(const struct strict_qp *sqp, const struct ibv_send_wr *w
 	return wr->num_sge;
 }
 
+/*
+ * Return a copy of the request without its successors. Programs of older headers have a shorter
+ * struct, so read the members behind the old ones only for a request that uses them.
+ */
+static struct ibv_send_wr send_alone(const struct strict_qp *sqp, const struct ibv_send_wr *wr)
+{
+	bool recent = wr->opcode == IBV_WR_BIND_MW || wr->opcode == IBV_WR_TSO ||
+		      sqp->qp->type == IBV_QPT_XRC_SEND;
+	struct ibv_send_wr one = {};
+
+	memcpy(&one, wr, recent ? sizeof(one) : offsetof(struct ibv_send_wr, qp_type));
+	one.next = NULL;
+	return one;
+}
+
 /* Post one request, by @post, which gets @arg. */
 static int send_one(struct strict_qp *sqp, const struct ibv_send_wr *wr,
 		    int (*post)(struct ibv_qp *qp, struct ibv_send_wr *wr, const void *arg),
@@ -82,7 +100,7 @@ static int send_one(struct strict_qp *sqp, const struct ibv_send_wr *wr,
 {
 	int num_sge = send_entries(sqp, wr), r;
 	uint32_t serial;
-	struct ibv_send_wr one = *wr;
+	struct ibv_send_wr one = send_alone(sqp, wr);
 	struct strict_request *request;
 
 	if (strict_room_check(sqp, "ibv_post_send", 1))
@@ -99,7 +117,6 @@ static int send_one(struct strict_qp *sqp, const struct ibv_send_wr *wr,
 	if (!arg) /* else the post itself writes the memory */
 		send_sum(sqp, request, wr->opcode, wr->send_flags);
 	serial = queue_add(&sqp->sq, request);
-	one.next = NULL;
 	r = post(&sqp->qp->vqp.qp, &one, arg);
 	if (r)
 		queue_cut(&sqp->sq, serial);
