@@ -238,7 +238,10 @@ static void uroce_check_live(struct doctor *d, struct finding *f)
 		     d->userspace_wanted ? d->wanted : "");
 	if (trial.said[0])
 		finding_fail(f, ": %s", log_content(trial.said));
-	if (!ending_fix(trial.signal, f))
+	if (strstr(trial.said, "couldn't load driver"))
+		finding_fix(f, "reinstall the package of the provider: ibverbs-provider-uroce or "
+			       "libibverbs-provider-uroce");
+	else if (!ending_fix(trial.signal, f))
 		finding_fix(f,
 			    "the interfaces in UROCE must exist: UROCE=on:INTERFACE; ibv_devices "
 			    "lists the devices");

@@ -662,6 +662,15 @@ def covered(options, folder, *arguments, **environment):
     return found
 
 
+def broken_plugin(options):
+    """Report where the file of uroce's provider is no library."""
+    library = Path(options.program).resolve().parent.parent / "lib"
+    script = f'mount --bind /dev/null "$(echo {library}/liburoce-rdmav*.so)" && exec "$0" --json'
+    result = subprocess.run(["unshare", "-m", "sh", "-c", script, options.program], stdout=subprocess.PIPE, timeout=120, check=False,
+                            env={**os.environ, "LD_LIBRARY_PATH": str(library), "UROCE": "on:lo"})  # fmt: skip
+    return schema.parse(result.stdout, "rdma-doctor")
+
+
 def is_sanitized(program):
     """Return whether the program has the address sanitizer, which needs /proc itself."""
     return b"__asan_init" in Path(program).read_bytes()
@@ -679,6 +688,8 @@ def case_options(options):
         found = covered(options, Path(options.program).resolve().parent.parent / "lib/libibverbs.d", UROCE="on:lo")
         assert found["first_failure"] == "uroce" and "UROCE asks for it, but it is not installed" in found["cause"], found
         assert "install ibverbs-provider-uroce" in found["fix"], found
+        found = broken_plugin(options)
+        assert found["first_failure"] == "uroce" and "couldn't load driver" in found["cause"] and "reinstall the package" in found["fix"], found
     assert run(options, "--help").stdout.startswith(b"Usage: rdma-doctor")
     assert re.fullmatch(rb"rdma-doctor [\d.]+\n", run(options, "--version").stdout)
     with tempfile.TemporaryDirectory() as folder:
