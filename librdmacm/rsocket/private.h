@@ -32,7 +32,7 @@ bool rs_sleep_leave(bool restarts);
 /* Resume the interrupted call after the handler has returned. */
 void rs_sleep_return(void);
 
-/* ---- epoll.c: entries of pollers ---- */
+/* ---- watch.c: entries of pollers ---- */
 
 struct rs_entry {
 	int epfd, fd;

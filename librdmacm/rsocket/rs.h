@@ -10,15 +10,21 @@
  *   connect.c   the states from a socket to a connection, at both ends
  *   accept.c    listening, and the queue of accepted connections
  *   buffer.c    memory, queues and queue pair of a connection
- *   complete.c  completions, credits, and the wait for both
+ *   post.c      posting of requests
+ *   complete.c  completions and credits
+ *   wait.c      the wait for both
  *   send.c      sending
  *   shutdown.c  shutting down
  *   iomap.c     memory that the peer writes to by offset
  *   receive.c   receiving
- *   option.c    options and flags
+ *   option.c    options
+ *   option_row.c  the table of options whose value is an int
+ *   control.c   flags and requests of descriptors
  *   kernel_option.c  options without a meaning for RDMA, which the kernel checks
  *   poll.c      rpoll() and rselect()
  *   epoll.c     repoll
+ *   watch.c     the sockets of a poller
+ *   ready.c     the sockets that each wait of a poller polls
  *   service.c   the thread that accepts connections and keeps them alive
  *   default.c   defaults of new sockets, from /etc/rdma/rsocket
  *   cancel.c    threads that are cancelled, or interrupted by a signal handler
@@ -469,7 +475,7 @@ static inline unsigned int rs_receives(const struct rs_socket *s)
 void rs_completions_take(struct rs_socket *s);
 void rs_complete(struct rs_socket *s); /* poll the CQ, and grant credits */
 void rs_consumed(struct rs_socket *s); /* grant credits, after bytes were taken */
-/* Post one request. The caller has checked rs_slots_free(). */
+/* post.c; with @lock held. Post one request. The caller has checked rs_slots_free(). */
 int rs_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool control);
 /* Post a message of data. @from: its bytes if they are not in the memory of @wr yet, or NULL. */
 int rs_post_data(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, const void *from);
@@ -479,7 +485,7 @@ static inline unsigned int rs_slots_free(const struct rs_socket *s)
 	return s->sq_size - (s->posted - s->done);
 }
 /*
- * Wait until @ready, which is called with @lock held. -EAGAIN: not ready, and the caller does not
+ * wait.c: wait until @ready, which is called with @lock held. -EAGAIN: not ready, and the caller does not
  * want to wait, or @timeout_ms passed (-1: no limit). -EINTR: a signal.
  */
 int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wait wait,
@@ -510,6 +516,7 @@ void rs_drain(struct rs_socket *s);
 void rs_glance(struct rs_socket *s);
 bool rs_is_due(struct rs_socket *s); /* time for rs_drain() */
 
+/* wait.c again */
 uint64_t rs_now_ns(void);
 /* Return the rest of @timeout_ms since @start; -1: no limit. */
 int rs_timeout_left(int timeout_ms, uint64_t start);
@@ -637,7 +644,7 @@ void ds_ancillary_give(const struct ds_received *from, struct msghdr *msg);
 int ds_bytes_waiting(const struct rs_socket *s); /* bytes of the first datagram */
 void ds_drop_all(struct rs_socket *s);
 
-/* epoll.c */
+/* epoll.c, watch.c */
 void rs_watch_notify(struct rs_socket *s); /* report that the state changed; @lock is held */
 void rs_watch_end_all(struct rs_socket *s);
 void rs_poller_put(struct rs_poller *p);
