@@ -19,6 +19,7 @@
  *   event.c          channels, and the events in them
  *   park.c           requests that wait for a listener
  *   id.c             identifiers, and the results of a step
+ *   request.c        requests in
  *   dispatch.c       messages in
  *   loop.c           the thread
  *   addr.c, mcast.c, wait.c, channel.c, ibcm.c  operations of the backend
@@ -408,10 +409,13 @@ void ibcm_events_drop(struct ibcm_id *iid, struct ibcm_mc *mc);
 void ibcm_request_refuse(struct ibcm_id *child);
 void ibcm_ids_remove_device(const struct ibcm_dev *dev);
 
+/* --- request.c; under the lock --- */
+
+ibcm_again_fn ibcm_request_again;
+
 /* --- dispatch.c; under the lock --- */
 
 void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from);
-ibcm_again_fn ibcm_request_again;
 ibcm_refused_fn ibcm_refused;
 
 /* --- wait.c --- */
