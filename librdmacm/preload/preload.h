@@ -10,6 +10,7 @@
  *   table.c       the table of descriptors
  *   descriptor.c  close(), dup(), fcntl(), ioctl()
  *   socket.c      from socket() to shutdown()
+ *   option.c      options of sockets
  *   tcp.c         back to TCP, and to a second connect()
  *   entries.c     entries in epolls, when another socket takes the place
  *   transfer.c    reading and writing
@@ -21,7 +22,10 @@
  *   relay.c       connections that a child uses: parent and children share a Unix domain socket
  *   datagram.c    datagram sockets that a child uses
  *   listener.c    listeners that children use
- *   door.c        the parent's service for children, which inherit RDMA sockets and cannot use them
+ *   child.c       children, which inherit RDMA sockets and cannot use them
+ *   door.c        the parent's service for children
+ *   atfork.c      the handlers of pthread_atfork()
+ *   exit.c        exit of a process whose connections are relayed
  *   heir.c        the child's side of this service
  *   pass.c        messages with a descriptor
  *   fork.c        connections that use TCP until their first use, for servers that fork
@@ -266,7 +270,7 @@ int fd_next_of_group(int fd, int from);
 ssize_t pass_send(int fd, const void *bytes, size_t size, int sent_fd);
 ssize_t pass_receive(int fd, void *bytes, size_t size, int *ret_fd);
 
-/* door.c */
+/* child.c, door.c, atfork.c */
 enum door_op {
 	DOOR_CLAIM, /* the child uses that RDMA socket; the answer has a descriptor */
 	DOOR_CLOSE, /* the child does not need that RDMA socket any more; no answer */

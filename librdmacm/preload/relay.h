@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Private to relay.c, listener.c, datagram.c and door.c. Their threads run in the process that owns
- * the RDMA sockets.
+ * Private to relay.c, listener.c, datagram.c, child.c, door.c, atfork.c and exit.c. Their threads
+ * run in the process that owns the RDMA sockets.
  *
  * A child inherits the numbers of RDMA sockets, but cannot use the RDMA resources of its parent.
  * Each child has a door, a Unix domain socket to its parent. The first use of an RDMA socket in the
@@ -82,7 +82,7 @@ static inline int claimed_kind(const struct claimed *claimed)
 				      : FD_RELAYED;
 }
 
-/* door.c */
+/* child.c */
 int relay_thread(void *(*function)(void *), void *arg);
 bool relay_pair(int type, int *ends);
 void relay_names_get(int rs, struct relay_names *ret);
@@ -99,6 +99,26 @@ void relay_remove(struct relay *r);
 bool child_has(const struct child *c, int rs);
 /* The connection has ended. */
 void children_forget(int rs);
+/* The rest of child.c, with the lock held. Return the child with that door, or NULL. */
+struct child *child_find(int door);
+/* Add a child with copies of @held. Return: false: there is no memory. */
+bool child_add(int door, const struct held *held, unsigned int count);
+/*
+ * Close the door of a child, and drop the child. *ret_last: its sockets without another holder; the
+ * caller frees the list. Return: their number.
+ */
+unsigned int child_end(struct child *c, struct held **ret_last);
+/* Return what the child holds by that name, or NULL. */
+struct held *held_find(const struct child *c, int name);
+/* Drop a hold. Return: the RDMA socket to close, or -1. */
+int held_drop(struct child *c, struct held *h);
+
+/* door.c, with the lock held. Start the thread, if it does not run. */
+void doors_begin(void);
+/* Let the thread poll the doors of new children. */
+void doors_wake(void);
+/* Forget the thread in a child, because it runs in the parent. */
+void doors_drop(void);
 
 /*
  * relay.c: relay a connection or a datagram socket, with the lock held. The Unix domain socket gets

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Options of sockets. */
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <string.h>
+
+#include "librdmacm/preload/preload.h"
+
+static int option_set(int fd, int rs, int level, int name, const void *value, socklen_t size)
+{
+	int r;
+
+	if (rs >= 0)
+		return RS(rsetsockopt(rs, level, name, value, size));
+	/* Options of a network have no meaning for the Unix domain socket. */
+	if (fd_is_relayed(rs) && level != SOL_SOCKET)
+		return relay_option_set(heir_relay(fd), level, name, value, size);
+	r = real()->setsockopt(fd, level, name, value, size);
+	if (rs == FD_RELAYED_DATAGRAM && name == SO_SNDBUF)
+		datagram_room_need(fd);
+	return r;
+}
+
+EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t size)
+{
+	return FD_ASK(fd, rs, option_set(fd, rs, level, name, value, size));
+}
+
+/* Return whether the Unix domain socket would report a wrong value of the option. *ret_value: the
+ * right value */
+static bool relayed_property(int fd, int rs, int level, int name, int *ret_value)
+{
+	if (level != SOL_SOCKET)
+		return false;
+	switch (name) {
+	case SO_TYPE:
+		*ret_value = rs == FD_RELAYED_DATAGRAM ? SOCK_DGRAM : SOCK_STREAM;
+		return true;
+	case SO_PROTOCOL:
+		*ret_value = rs == FD_RELAYED_DATAGRAM ? IPPROTO_UDP : IPPROTO_TCP;
+		return true;
+	case SO_DOMAIN:
+		*ret_value = heir_family(fd, NULL);
+		return true;
+	case SO_ACCEPTCONN:
+		*ret_value = rs == FD_RELAYED_LISTENER;
+		return true;
+	default:
+		return false;
+	}
+}
+
+static int option_get(int fd, int rs, int level, int name, void *value, socklen_t *size)
+{
+	int property;
+
+	if (rs >= 0)
+		return RS(rgetsockopt(rs, level, name, value, size));
+	if (fd_is_relayed(rs) && relayed_property(fd, rs, level, name, &property) &&
+	    real()->getsockopt(fd, level, name, value, size) == 0) {
+		memcpy(value, &property, min_of((size_t)*size, sizeof(property)));
+		return 0;
+	}
+	if (fd_is_relayed(rs) && level != SOL_SOCKET)
+		return relay_option_get(heir_relay(fd), level, name, value, size);
+	return real()->getsockopt(fd, level, name, value, size);
+}
+
+EXPORT int getsockopt(int fd, int level, int name, void *value, socklen_t *size)
+{
+	return FD_ASK(fd, rs, option_get(fd, rs, level, name, value, size));
+}
