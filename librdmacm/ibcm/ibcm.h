@@ -22,7 +22,7 @@
  *   request.c        requests in
  *   dispatch.c       messages in
  *   loop.c           the thread
- *   addr.c, mcast.c, wait.c, channel.c, ibcm.c  operations of the backend
+ *   addr.c, attr.c, mcast.c, wait.c, channel.c, ibcm.c  operations of the backend
  *
  * A file calls only files above it in this list, and its neighbours in a line:
  * tests/contract/rooms/ibcm.plan.
@@ -464,6 +464,10 @@ void ibcm_event_private(struct cm_event *ev, const uint8_t *data, uint32_t lengt
 bool ibcm_event_drop(struct ibcm_id *iid, struct ibcm_mc *mc, struct ibcm_id **ret_child);
 bool ibcm_channel_drop(struct ibcm_channel *channel, struct ibcm_id **ret_child);
 void ibcm_events_move(struct ibcm_id *iid, struct ibcm_channel *to);
+
+/* --- attr.c --- */
+
+int ibcm_init_qp_attr(struct cm_id *id, struct cm_qp_attr *attrs, int count);
 
 /* --- mcast.c --- */
 
