@@ -56,7 +56,8 @@ static int claim_serve(struct child *c, struct held *h, const struct claimed *cl
 		fd = ended = connection_ended();
 	else if (h && claimed->listens)
 		fd = listener_share(h->rs, claimed);
-	else if (h && (claimed->names.peer_size || claimed->is_datagram))
+	else if (h && (claimed->names.peer_size || claimed->is_datagram ||
+		       claimed->ended & RS_ENDED_UNREAD))
 		fd = socket_share(h->rs, claimed);
 	else if (h && claimed->ended & RS_ENDED_NONE)
 		fd = ended = connection_none(h->rs, claimed);

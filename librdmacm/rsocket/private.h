@@ -66,13 +66,15 @@ bool rs_send_is_signalled(int fd);
 
 /*
  * Return flags: RS_ENDED_SEND and RS_ENDED_RECV for directions that this end has shut down,
- * RS_ENDED_BOTH if a connection has ended, RS_ENDED_NONE if there was no connection.
+ * RS_ENDED_BOTH if a connection has ended, RS_ENDED_UNREAD if it has ended and its data was not
+ * received yet, RS_ENDED_NONE if there was no connection.
  */
 int rs_ended(int fd);
-#define RS_ENDED_SEND 1
-#define RS_ENDED_RECV 2
-#define RS_ENDED_BOTH 4
-#define RS_ENDED_NONE 8
+#define RS_ENDED_SEND	1
+#define RS_ENDED_RECV	2
+#define RS_ENDED_BOTH	4
+#define RS_ENDED_NONE	8
+#define RS_ENDED_UNREAD 16
 
 /*
  * epoll.c: register @copy as a duplicate of the poller @epfd. Return: 0, or -1 if @epfd is no

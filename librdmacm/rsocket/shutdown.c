@@ -155,7 +155,7 @@ RS_EXPORT int rs_ended(int fd)
 	if (rs_is_unconnected(s))
 		ended |= RS_ENDED_NONE;
 	else if (!rs_is_opening(s) && (s->state != RS_CONNECTED || rs_is_over(s)))
-		ended |= RS_ENDED_BOTH;
+		ended |= rs_waiting(s) ? RS_ENDED_UNREAD : RS_ENDED_BOTH;
 	pthread_mutex_unlock(&s->lock);
 	rs_socket_put(s);
 	return ended;
