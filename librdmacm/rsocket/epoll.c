@@ -24,6 +24,18 @@ void rs_poller_put(struct rs_poller *p)
 	free(p);
 }
 
+/*
+ * Numbers of threads that wait for an epoll that is no poller, by its descriptor. Descriptors may
+ * share a number. A handler that leaves the call by siglongjmp() leaves the number too large. A
+ * number that is too large costs only time.
+ */
+static atomic_uint early_waiters[64];
+
+static atomic_uint *early_waiters_of(int epfd)
+{
+	return &early_waiters[(unsigned int)epfd % ARRAY_SIZE(early_waiters)];
+}
+
 /* ---- making and unmaking ---- */
 
 /* Make a poller of the kernel's epoll @fd. */
@@ -51,6 +63,8 @@ static int poller_new(int fd, struct rs_poller **ret_poller)
 	if (r == 0)
 		r = rs_table_add(&p->file);
 	if (r == 0) {
+		/* A thread that is not counted yet finds the poller before it sleeps. */
+		atomic_store(&p->early, atomic_load(early_waiters_of(fd)) > 0);
 		*ret_poller = p;
 		return 0;
 	}
@@ -308,12 +322,18 @@ void rs_poller_is_polled(int epfd)
 	rs_poller_put(p);
 }
 
-/*
- * Wait for a descriptor that is no poller. The descriptor may become a poller during the wait, or
- * may be a poller of a parent process.
- */
-static int plain_wait(int epfd, struct epoll_event *events, int max, int timeout,
-		      const sigset_t *mask)
+static bool is_poller(int epfd)
+{
+	struct rs_poller *p = rs_table_find_poller(epfd);
+
+	if (p)
+		rs_poller_put(p);
+	return p;
+}
+
+/* Sleep for a descriptor that is no poller, and that may become one meanwhile. */
+static int plain_sleep(int epfd, struct epoll_event *events, int max, int timeout,
+		       const sigset_t *mask)
 {
 	const void *p;
 	int n, kept = 0;
@@ -330,15 +350,48 @@ static int plain_wait(int epfd, struct epoll_event *events, int max, int timeout
 	return kept;
 }
 
+/*
+ * Wait for a descriptor that is no poller. It may be a poller of a parent process. Return 0 also if
+ * the descriptor has become a poller.
+ */
+static int plain_wait(int epfd, struct epoll_event *events, int max, int timeout,
+		      const sigset_t *mask)
+{
+	atomic_uint *waiters = early_waiters_of(epfd);
+	int n = 0;
+
+	atomic_fetch_add(waiters, 1);
+	if (!is_poller(epfd))
+		n = plain_sleep(epfd, events, max, timeout, mask);
+	atomic_fetch_sub(waiters, 1);
+	return n;
+}
+
+/* Return the poller that the descriptor has become, or NULL. */
+static struct rs_poller *poller_find_late(int epfd)
+{
+	struct rs_poller *p = rs_table_find_poller(epfd);
+
+	if (p && !atomic_load(early_waiters_of(epfd)))
+		atomic_store(&p->early, false);
+	return p;
+}
+
 RS_EXPORT int repoll_pwait(int epfd, struct epoll_event *events, int maxevents, int timeout,
 			   const sigset_t *sigmask)
 {
 	RS_CALL_SLEEPY;
 	struct rs_poller *p = rs_table_find_poller(epfd);
+	uint64_t start = p ? 0 : rs_now_ns();
 	int r;
 
-	if (!p)
-		return plain_wait(epfd, events, maxevents, timeout, sigmask);
+	if (!p) {
+		r = plain_wait(epfd, events, maxevents, timeout, sigmask);
+		p = r ? NULL : poller_find_late(epfd);
+		if (!p)
+			return r;
+		timeout = rs_timeout_left(timeout, start);
+	}
 	rs_call_hold_poller(p);
 	r = maxevents <= 0 ? -EINVAL : poller_wait(p, events, maxevents, timeout, sigmask);
 	if (p->outer)

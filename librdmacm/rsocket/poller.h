@@ -51,6 +51,8 @@ struct rs_poller {
 	/* alternates between sockets and kernel if there is room for one event */
 	atomic_uint turn;
 	atomic_bool outer; /* poll() or another epoll waits for the descriptor of the poller */
+	/* threads wait that began before the epoll was a poller; @waiters does not count them */
+	atomic_bool early;
 };
 
 /* watch.c */

@@ -36,7 +36,7 @@ void rs_watch_unqueue(struct rs_watch *w)
 
 void rs_poller_wake(struct rs_poller *p)
 {
-	if (p->waiters || p->outer)
+	if (p->waiters || p->outer || p->early)
 		eventfd_write(p->wake, 1);
 }
 

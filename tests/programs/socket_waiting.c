@@ -2,6 +2,7 @@
 /* poll(), select() and epoll. */
 #include <fcntl.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -159,11 +160,38 @@ static void case_epoll(void)
 	ends_close(&e);
 }
 
+static void *epoll_await(void *epoll)
+{
+	return (void *)(intptr_t)events_of(*(int *)epoll, PATIENCE_MS);
+}
+
+/* Threads wait in an epoll before it has its first socket. */
+static void case_epoll_before_socket(void)
+{
+	struct ends e = ends_open();
+	struct epoll_event event = { .events = EPOLLOUT };
+	int epoll = epoll_create1(0);
+	pthread_t threads[2];
+	void *events;
+
+	for (unsigned int i = 0; i < SIZE(threads); i++)
+		CHECK(pthread_create(&threads[i], NULL, epoll_await, &epoll) == 0);
+	usleep(100000); /* most likely they sleep by now */
+	CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, e.a, &event) == 0);
+	for (unsigned int i = 0; i < SIZE(threads); i++) {
+		pthread_join(threads[i], &events);
+		CHECK((intptr_t)events == EPOLLOUT);
+	}
+	close(epoll);
+	ends_close(&e);
+}
+
 const struct case_row waiting_cases[] = {
 	{ "poll", case_poll },
 	{ "select", case_select },
 	{ "wrong_times", case_wrong_times },
 	{ "poll_normal", case_poll_normal },
 	{ "epoll", case_epoll },
+	{ "epoll_before_socket", case_epoll_before_socket },
 	{},
 };
