@@ -58,9 +58,19 @@ static uint8_t *piece_new(void)
 	return piece;
 }
 
+/* As in the kernel, the file must have a position. splice() is for pipes. */
+static bool is_sendable(int file)
+{
+	if (lseek64(file, 0, SEEK_CUR) >= 0)
+		return true;
+	if (errno == ESPIPE)
+		errno = EINVAL;
+	return false;
+}
+
 static ssize_t file_send(int rs, int file, off64_t *offset, size_t size)
 {
-	uint8_t *piece = piece_new();
+	uint8_t *piece = is_sendable(file) ? piece_new() : NULL;
 	ssize_t n;
 
 	if (!piece)

@@ -230,6 +230,10 @@ EXPORT int recvmmsg(int fd, struct mmsghdr *msgs, unsigned int count, int flags,
 
 	if (is_kernels(fd_use(fd)))
 		return real()->recvmmsg(fd, msgs, count, flags, timeout);
+	if (timeout && (timeout->tv_sec < 0 || (unsigned long)timeout->tv_nsec >= 1000000000)) {
+		errno = EINVAL;
+		return -1;
+	}
 	while (done < count) {
 		ssize_t n = recvmsg(fd, &msgs[done].msg_hdr, flags & ~MSG_WAITFORONE);
 

@@ -444,6 +444,8 @@ RS_EXPORT int raccept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int fl
 		return rs_ret(-EINVAL);
 	if (addr && !addrlen)
 		return rs_ret(-EFAULT);
+	if (addr && (int)*addrlen < 0)
+		return rs_ret(-EINVAL);
 	s = rs_table_find(fd);
 	if (!s)
 		return rs_ret(-EBADF);

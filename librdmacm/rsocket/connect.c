@@ -279,6 +279,12 @@ static int address_check(const struct rs_socket *s, const struct sockaddr *addr,
 	return addr->sa_family == s->domain ? 0 : -EAFNOSUPPORT;
 }
 
+static bool is_mapped(const struct sockaddr *addr)
+{
+	return addr->sa_family == AF_INET6 &&
+	       IN6_IS_ADDR_V4MAPPED(&((const struct sockaddr_in6 *)addr)->sin6_addr);
+}
+
 /*
  * Return the error as sockets have it. The connection manager reports EADDRNOTAVAIL if any address
  * and another one conflict.
@@ -296,7 +302,7 @@ static int socket_bind(struct rs_socket *s, const struct sockaddr *addr, socklen
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&s->lock);
-	if (s->state != RS_NEW)
+	if (s->state != RS_NEW || (s->v6only && is_mapped(addr)))
 		r = -EINVAL;
 	else if (rdma_bind_addr(s->id, (struct sockaddr *)addr) < 0)
 		r = bind_error(s, errno, addr, addrlen);
@@ -374,12 +380,6 @@ static bool is_made_early(struct rs_socket *s)
 	made = s->state == RS_CONNECTED && rs_patience(s, 0) == RS_WAIT_NOT;
 	pthread_mutex_unlock(&s->lock);
 	return made;
-}
-
-static bool is_mapped(const struct sockaddr *addr)
-{
-	return addr->sa_family == AF_INET6 &&
-	       IN6_IS_ADDR_V4MAPPED(&((const struct sockaddr_in6 *)addr)->sin6_addr);
 }
 
 static int stream_connect(struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen)

@@ -146,7 +146,10 @@ RS_EXPORT int rsetsockopt(int fd, int level, int optname, const void *optval, so
 
 	if (!s)
 		return rs_ret(-EBADF);
-	r = option_set(s, level, optname, optval, optlen);
+	if ((int)optlen < 0)
+		r = -EINVAL;
+	else
+		r = option_set(s, level, optname, optval, optlen);
 	rs_socket_put(s);
 	return rs_ret(r);
 }

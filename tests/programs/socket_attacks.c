@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -288,6 +289,39 @@ static void case_epoll_refuses(void)
 	ends_close(&e);
 }
 
+/* ---- arguments that the kernel refuses ---- */
+
+static void case_refused_arguments(void)
+{
+	struct ends e = ends_open();
+	struct sockaddr_in6 mapped = {
+		.sin6_family = AF_INET6,
+		.sin6_addr = { { { [10] = 0xff, [11] = 0xff, [12] = 127, [15] = 1 } } }
+	};
+	struct timespec wrong = { .tv_nsec = -1 };
+	int fd = socket(AF_INET6, SOCK_STREAM, 0), on = 1, ends[2];
+	struct iovec iov = { (char[1]){ 0 }, 1 };
+	struct mmsghdr message = { .msg_hdr = { .msg_iov = &iov, .msg_iovlen = 1 } };
+	struct sockaddr_storage name;
+	socklen_t size = -1;
+	int client = socket(AF_INET, SOCK_STREAM, 0);
+
+	CHECK(connect(client, (struct sockaddr *)&e.address, sizeof(e.address)) == 0);
+	CHECK_ERRNO(accept(e.listener, (struct sockaddr *)&name, &size), EINVAL);
+	CHECK_ERRNO(setsockopt(e.a, SOL_SOCKET, SO_KEEPALIVE, &on, -1), EINVAL);
+	CHECK_ERRNO(recvmmsg(e.a, &message, 1, 0, &wrong), EINVAL);
+	CHECK(setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) == 0);
+	CHECK_ERRNO(bind(fd, (struct sockaddr *)&mapped, sizeof(mapped)), EINVAL);
+	CHECK(pipe(ends) == 0 && write(ends[1], "x", 1) == 1);
+	CHECK_ERRNO(sendfile(e.a, ends[0], NULL, 1), EINVAL);
+	CHECK(is_quiet(e.b));
+	close(ends[0]);
+	close(ends[1]);
+	close(fd);
+	close(client);
+	ends_close(&e);
+}
+
 const struct case_row attack_cases[] = {
 	{ "listener_unasked", case_listener_unasked },
 	{ "least_bytes", case_least_bytes },
@@ -298,5 +332,6 @@ const struct case_row attack_cases[] = {
 	{ "nothing_received", case_nothing_received },
 	{ "options_inherited", case_options_inherited },
 	{ "epoll_refuses", case_epoll_refuses },
+	{ "refused_arguments", case_refused_arguments },
 	{},
 };
