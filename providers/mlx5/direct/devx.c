@@ -5,6 +5,7 @@
  * that the firmware refused the command, and the answer has its status.
  */
 #include "providers/mlx5/direct/direct.h"
+#include "providers/mlx5/vfio/vfio.h"
 
 enum {
 	STATUS_SHIFT = 24,
@@ -59,7 +60,8 @@ static int command_run(struct ibv_context *ctx, const struct request *q, const v
 
 	if (r < 0)
 		return r;
-	r = uverbs_ioctl(ctx, q->object, q->method, a, ARRAY_SIZE(a), NULL);
+	r = mlx5_vfio_is(ctx) ? mlx5_vfio_command(ctx, in, inlen, out, outlen)
+			      : uverbs_ioctl(ctx, q->object, q->method, a, ARRAY_SIZE(a), NULL);
 	if (r < 0)
 		refused(ctx, q->function, in, out, r);
 	return r;
@@ -162,8 +164,10 @@ static int create_run(struct mlx5dv_devx_obj *obj, const char *function, const v
 
 	if (r < 0)
 		return r;
-	r = uverbs_ioctl(obj->context, MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_CREATE, a,
-			 ARRAY_SIZE(a), NULL);
+	r = mlx5_vfio_is(obj->context)
+		    ? mlx5_vfio_create(obj, in, inlen, out, outlen)
+		    : uverbs_ioctl(obj->context, MLX5_IB_OBJECT_DEVX_OBJ,
+				   MLX5_IB_METHOD_DEVX_OBJ_CREATE, a, ARRAY_SIZE(a), NULL);
 	if (r < 0)
 		refused(obj->context, function, in, out, r);
 	else
@@ -182,6 +186,8 @@ static int obj_create(struct ibv_context *ctx, const char *function, const void 
 		r = create_run(obj, function, in, inlen, out, outlen);
 	}
 	if (r < 0) {
+		if (obj)
+			free(obj->undo);
 		free(obj);
 		return r;
 	}
@@ -191,8 +197,7 @@ static int obj_create(struct ibv_context *ctx, const char *function, const void 
 
 /* ---- for this library */
 
-/* Translate the status of a refused command to an errno. */
-static int status_errno(int r, const void *out)
+int mlx5_fw_errno(int r, const void *out)
 {
 	if (r != -EREMOTEIO)
 		return r;
@@ -220,14 +225,14 @@ static int status_errno(int r, const void *out)
 int mlx5_fw_general(struct ibv_context *ctx, const char *function, const void *in, size_t inlen,
 		    void *out, size_t outlen)
 {
-	return status_errno(general_run(ctx, function, in, inlen, out, outlen), out);
+	return mlx5_fw_errno(general_run(ctx, function, in, inlen, out, outlen), out);
 }
 
 struct mlx5dv_devx_obj *mlx5_fw_create(struct ibv_context *ctx, const char *function,
 				       const void *in, size_t inlen, void *out, size_t outlen)
 {
 	struct mlx5dv_devx_obj *obj = NULL;
-	int r = status_errno(obj_create(ctx, function, in, inlen, out, outlen, &obj), out);
+	int r = mlx5_fw_errno(obj_create(ctx, function, in, inlen, out, outlen, &obj), out);
 
 	return r < 0 ? mlx5dv_fail(r) : obj;
 }
@@ -235,15 +240,15 @@ struct mlx5dv_devx_obj *mlx5_fw_create(struct ibv_context *ctx, const char *func
 int mlx5_fw_query(struct mlx5dv_devx_obj *obj, const char *function, const void *in, size_t inlen,
 		  void *out, size_t outlen)
 {
-	return status_errno(query_run(obj->context, function, obj->handle, in, inlen, out, outlen),
-			    out);
+	return mlx5_fw_errno(query_run(obj->context, function, obj->handle, in, inlen, out, outlen),
+			     out);
 }
 
 int mlx5_fw_modify(struct mlx5dv_devx_obj *obj, const char *function, const void *in, size_t inlen,
 		   void *out, size_t outlen)
 {
-	return status_errno(modify_run(obj->context, function, obj->handle, in, inlen, out, outlen),
-			    out);
+	return mlx5_fw_errno(
+		modify_run(obj->context, function, obj->handle, in, inlen, out, outlen), out);
 }
 
 int mlx5_fw_qp(struct ibv_qp *qp, const char *function, bool modify, const void *in, size_t inlen,
@@ -252,15 +257,16 @@ int mlx5_fw_qp(struct ibv_qp *qp, const char *function, bool modify, const void 
 	int r = modify ? modify_run(qp->context, function, qp->handle, in, inlen, out, outlen)
 		       : query_run(qp->context, function, qp->handle, in, inlen, out, outlen);
 
-	return status_errno(r, out);
+	return mlx5_fw_errno(r, out);
 }
 
 int mlx5_fw_destroy(struct mlx5dv_devx_obj *obj)
 {
 	const struct uverbs_attr a[] = { uverbs_idr(MLX5_IB_ATTR_DEVX_OBJ_DESTROY_HANDLE,
 						    obj->handle) };
-	int r = uverbs_ioctl(obj->context, MLX5_IB_OBJECT_DEVX_OBJ, MLX5_IB_METHOD_DEVX_OBJ_DESTROY,
-			     a, ARRAY_SIZE(a), NULL);
+	int r = obj->undo ? mlx5_vfio_destroy(obj)
+			  : uverbs_ioctl(obj->context, MLX5_IB_OBJECT_DEVX_OBJ,
+					 MLX5_IB_METHOD_DEVX_OBJ_DESTROY, a, ARRAY_SIZE(a), NULL);
 
 	if (r < 0) {
 		verbs_err(obj->context, "devx object %u: cannot be destroyed: %s", obj->handle,
@@ -276,7 +282,7 @@ int mlx5_fw_destroy(struct mlx5dv_devx_obj *obj)
 MLX5DV_EXPORT int mlx5dv_devx_general_cmd(struct ibv_context *ctx, const void *in, size_t inlen,
 					  void *out, size_t outlen)
 {
-	if (!mlx5dv_context(ctx, __func__))
+	if (!mlx5dv_has_firmware(ctx, __func__))
 		return EOPNOTSUPP;
 	return mlx5dv_errno(general_run(ctx, __func__, in, inlen, out, outlen));
 }
@@ -288,7 +294,7 @@ MLX5DV_EXPORT struct mlx5dv_devx_obj *mlx5dv_devx_obj_create(struct ibv_context 
 	struct mlx5dv_devx_obj *obj = NULL;
 	int r;
 
-	if (!mlx5dv_context(ctx, __func__))
+	if (!mlx5dv_has_firmware(ctx, __func__))
 		return NULL;
 	r = obj_create(ctx, __func__, in, inlen, out, outlen, &obj);
 	return r < 0 ? mlx5dv_fail(r) : obj;

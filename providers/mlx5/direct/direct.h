@@ -14,6 +14,8 @@
 /* Return the context as that of mlx5. If it belongs to another device, log this and return NULL
  * with errno. */
 struct mlx5_context *mlx5dv_context(struct ibv_context *ctx, const char *function);
+/* Return whether the context can run commands of the firmware: one of mlx5, also with VFIO. */
+bool mlx5dv_has_firmware(struct ibv_context *ctx, const char *function);
 
 /* Set errno to -@r, in functions that return a pointer or an errno. */
 static inline void *mlx5dv_fail(int r)
@@ -100,6 +102,8 @@ struct mlx5dv_devx_obj {
 	uint64_t rx_icm_addr;
 	uint16_t general;  /* enum mlx5_fw_object of MLX5_DEVX_GENERAL */
 	uint8_t log_range; /* log2 of the number of objects in a range */
+	void *undo;	   /* with VFIO the command that destroys it; otherwise NULL */
+	uint32_t undo_size;
 };
 
 /* sched.c: return the firmware's number; 0 if @leaf is NULL */
@@ -113,6 +117,7 @@ struct mlx5_umem {
 	uint32_t handle;
 	void *addr; /* in this process; NULL: in a DMA buffer or another process */
 	size_t size;
+	struct vfio_map *map; /* with VFIO its addresses for the adapter; otherwise NULL */
 };
 
 struct mlx5_var {
@@ -147,6 +152,8 @@ enum {
 	FW_HEAD = 16, /* bytes of the header of a command, and of its answer */
 };
 
+/* Translate the status of a refused command (-EREMOTEIO) to an errno, and return other @r. */
+int mlx5_fw_errno(int r, const void *out);
 /*
  * Run a command of this library. @out begins with a status, which is translated to the errno. A
  * refusal of the firmware is logged with @function.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Objects of verbs, exposed to programs that access their queues directly. */
 #include "providers/mlx5/direct/direct.h"
+#include "providers/mlx5/vfio/vfio.h"
 
 static void handles_show(const struct mlx5_qp *qp, struct mlx5dv_qp *out)
 {
@@ -95,9 +96,11 @@ static void dm_show(struct mlx5_dm *dm, struct mlx5dv_dm *out)
 		out->remote_va = dm->remote_va;
 }
 
+static const char verb[] = "mlx5dv_init_obj";
+
 static bool is_ours(struct ibv_context *ctx)
 {
-	return mlx5dv_context(ctx, "mlx5dv_init_obj");
+	return mlx5dv_context(ctx, verb);
 }
 
 /* Check that each object belongs to a device of mlx5. The devices may differ. */
@@ -109,7 +112,7 @@ static bool are_ours(const struct mlx5dv_obj *obj, uint64_t type)
 	       (!(type & MLX5DV_OBJ_RWQ) || is_ours(obj->rwq.in->context)) &&
 	       (!(type & MLX5DV_OBJ_DM) || is_ours(obj->dm.in->context)) &&
 	       (!(type & MLX5DV_OBJ_AH) || is_ours(obj->ah.in->context)) &&
-	       (!(type & MLX5DV_OBJ_PD) || is_ours(obj->pd.in->context));
+	       (!(type & MLX5DV_OBJ_PD) || mlx5dv_has_firmware(obj->pd.in->context, verb));
 }
 
 MLX5DV_EXPORT int mlx5dv_init_obj(struct mlx5dv_obj *obj, uint64_t obj_type)

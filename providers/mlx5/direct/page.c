@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Pages of device registers and numbers of device tables for the exclusive use of a program. */
 #include "providers/mlx5/direct/direct.h"
+#include "providers/mlx5/vfio/vfio.h"
 
 /* ---- doorbells */
 
 /* @bfreg, @doorbell: the register that is given back; both are NULL for a page of the context */
 struct devx_uar {
 	struct mlx5dv_devx_uar dv;
-	struct mlx5_context *ctx;
+	struct ibv_context *context;
 	struct mlx5_bfreg *bfreg, *doorbell;
 };
 
@@ -22,7 +23,7 @@ static void uar_fill(struct devx_uar *uar, char *reg, uint32_t page_id, uint64_t
 /* Use the page of the context, which otherwise serves only completion queues. */
 static int uar_share(struct devx_uar *uar)
 {
-	struct mlx5_context *ctx = uar->ctx;
+	struct mlx5_context *ctx = to_mctx(uar->context);
 
 	if (ctx->cq_uar_page_id < 0) {
 		verbs_err(&ctx->vctx.context,
@@ -35,12 +36,14 @@ static int uar_share(struct devx_uar *uar)
 
 static int uar_uncached(struct devx_uar *uar)
 {
-	if (uar->ctx->bfregs) {
-		verbs_err(&uar->ctx->vctx.context,
+	struct mlx5_context *ctx = to_mctx(uar->context);
+
+	if (ctx->bfregs) {
+		verbs_err(uar->context,
 			  "mlx5dv_devx_alloc_uar: the kernel has no uncached page of doorbells");
 		return -EOPNOTSUPP;
 	}
-	uar->doorbell = mlx5_doorbell_get(uar->ctx);
+	uar->doorbell = mlx5_doorbell_get(ctx);
 	if (!uar->doorbell)
 		return -errno;
 	uar_fill(uar, uar->doorbell->reg, uar->doorbell->index, uar->doorbell->mmap_offset);
@@ -71,15 +74,16 @@ static int page_id_ask(const struct mlx5_bfreg *bfreg, struct ibv_context *ctx,
 
 static int uar_blueflame(struct devx_uar *uar)
 {
-	struct mlx5_bfreg *bfreg = mlx5_bfreg_get_alone(uar->ctx);
+	struct mlx5_context *ctx = to_mctx(uar->context);
+	struct mlx5_bfreg *bfreg = mlx5_bfreg_get_alone(ctx);
 	uint32_t page_id;
 	int r;
 
 	if (!bfreg)
 		return -errno;
-	r = page_id_ask(bfreg, &uar->ctx->vctx.context, &page_id);
+	r = page_id_ask(bfreg, uar->context, &page_id);
 	if (r < 0) {
-		mlx5_bfreg_put_alone(uar->ctx, bfreg);
+		mlx5_bfreg_put_alone(ctx, bfreg);
 		return r;
 	}
 	uar->bfreg = bfreg;
@@ -87,8 +91,21 @@ static int uar_blueflame(struct devx_uar *uar)
 	return 0;
 }
 
+static int uar_of_vfio(struct devx_uar *uar, uint32_t flags)
+{
+	uint32_t page_id;
+	char *reg;
+	int r = mlx5_vfio_uar(uar->context, flags, &reg, &page_id);
+
+	if (!r)
+		uar_fill(uar, reg, page_id, 0);
+	return r;
+}
+
 static int uar_make(struct devx_uar *uar, uint32_t flags)
 {
+	if (mlx5_vfio_is(uar->context))
+		return uar_of_vfio(uar, flags);
 	if (flags & MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED)
 		return uar_uncached(uar);
 	return flags & MLX5DV_UAR_ALLOC_TYPE_NC ? uar_share(uar) : uar_blueflame(uar);
@@ -97,12 +114,11 @@ static int uar_make(struct devx_uar *uar, uint32_t flags)
 MLX5DV_EXPORT struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *ibctx,
 							    uint32_t flags)
 {
-	struct mlx5_context *ctx = mlx5dv_context(ibctx, __func__);
 	const uint32_t known = MLX5DV_UAR_ALLOC_TYPE_NC | MLX5DV_UAR_ALLOC_TYPE_NC_DEDICATED;
 	struct devx_uar *uar;
 	int r;
 
-	if (!ctx)
+	if (!mlx5dv_has_firmware(ibctx, __func__))
 		return NULL;
 	if (flags & ~known) {
 		verbs_err(ibctx, "%s: flags 0x%x (0x%x are possible)", __func__, flags, known);
@@ -111,7 +127,7 @@ MLX5DV_EXPORT struct mlx5dv_devx_uar *mlx5dv_devx_alloc_uar(struct ibv_context *
 	uar = calloc(1, sizeof(*uar));
 	if (!uar)
 		return mlx5dv_fail(-ENOMEM);
-	uar->ctx = ctx;
+	uar->context = ibctx;
 	r = uar_make(uar, flags);
 	if (r < 0) {
 		free(uar);
@@ -125,20 +141,20 @@ MLX5DV_EXPORT void mlx5dv_devx_free_uar(struct mlx5dv_devx_uar *dv)
 	struct devx_uar *uar = (struct devx_uar *)dv;
 
 	if (uar->doorbell)
-		mlx5_doorbell_put(uar->ctx, uar->doorbell);
+		mlx5_doorbell_put(to_mctx(uar->context), uar->doorbell);
 	if (uar->bfreg)
-		mlx5_bfreg_put_alone(uar->ctx, uar->bfreg);
+		mlx5_bfreg_put_alone(to_mctx(uar->context), uar->bfreg);
 	free(uar);
 }
 
 MLX5DV_EXPORT int mlx5dv_devx_uar_export_dmabuf_fd(struct mlx5dv_devx_uar *dv)
 {
 	struct devx_uar *uar = (struct devx_uar *)dv;
-	int fd = uverbs_export_dmabuf(&uar->ctx->vctx.context, dv->mmap_off);
+	int fd = mlx5_vfio_is(uar->context) ? -EOPNOTSUPP
+					    : uverbs_export_dmabuf(uar->context, dv->mmap_off);
 
 	if (fd < 0) {
-		verbs_err(&uar->ctx->vctx.context, "%s: page 0x%x: %s", __func__, dv->page_id,
-			  strerror(-fd));
+		verbs_err(uar->context, "%s: page 0x%x: %s", __func__, dv->page_id, strerror(-fd));
 		errno = -fd;
 		return -1;
 	}
@@ -270,6 +286,8 @@ MLX5DV_EXPORT int mlx5dv_devx_query_eqn(struct ibv_context *ibctx, uint32_t vect
 	};
 	int r;
 
+	if (mlx5_vfio_is(ibctx))
+		return mlx5dv_errno(mlx5_vfio_eqn(ibctx, vector, eqn));
 	if (!mlx5dv_context(ibctx, __func__))
 		return EOPNOTSUPP;
 	r = uverbs_ioctl(ibctx, MLX5_IB_OBJECT_DEVX, MLX5_IB_METHOD_DEVX_QUERY_EQN, a,

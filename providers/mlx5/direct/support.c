@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Detection of mlx5 devices, opening, and capabilities. */
 #include "providers/mlx5/direct/mkey.h"
+#include "providers/mlx5/vfio/vfio.h"
 
 struct mlx5_context *mlx5dv_context(struct ibv_context *ctx, const char *function)
 {
@@ -9,6 +10,11 @@ struct mlx5_context *mlx5dv_context(struct ibv_context *ctx, const char *functio
 	verbs_err(ctx, "%s: this is no device of mlx5", function);
 	errno = EOPNOTSUPP;
 	return NULL;
+}
+
+bool mlx5dv_has_firmware(struct ibv_context *ctx, const char *function)
+{
+	return mlx5_vfio_is(ctx) || mlx5dv_context(ctx, function);
 }
 
 MLX5DV_EXPORT bool mlx5dv_is_supported(struct ibv_device *device)

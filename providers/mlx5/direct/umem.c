@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Memory of the program that the firmware's objects use. */
 #include "providers/mlx5/direct/direct.h"
+#include "providers/mlx5/vfio/vfio.h"
 
 /* Bit mask of all page sizes that a device may have. */
 #define PAGE_SIZES_ALL (~0ull << 12)
@@ -22,6 +23,8 @@ static int umem_make(struct mlx5_umem *umem, const struct mlx5dv_devx_umem_in *i
 		uverbs_when(dmabuf, uverbs_fd(MLX5_IB_ATTR_DEVX_UMEM_REG_DMABUF_FD, in->dmabuf_fd)),
 	};
 
+	if (mlx5_vfio_is(umem->context))
+		return mlx5_vfio_umem_make(umem, in);
 	return uverbs_ioctl(umem->context, MLX5_IB_OBJECT_DEVX_UMEM, MLX5_IB_METHOD_DEVX_UMEM_REG,
 			    a, ARRAY_SIZE(a), NULL);
 }
@@ -65,7 +68,7 @@ static struct mlx5dv_devx_umem *umem_reg(struct ibv_context *ctx, const char *fu
 	struct mlx5_umem *umem;
 	int r;
 
-	if (!mlx5dv_context(ctx, function))
+	if (!mlx5dv_has_firmware(ctx, function))
 		return NULL;
 	r = umem_check(ctx, function, in);
 	umem = r < 0 ? NULL : calloc(1, sizeof(*umem));
@@ -106,8 +109,9 @@ MLX5DV_EXPORT int mlx5dv_devx_umem_dereg(struct mlx5dv_devx_umem *dv)
 	struct mlx5_umem *umem = (struct mlx5_umem *)dv;
 	const struct uverbs_attr a[] = { uverbs_idr(MLX5_IB_ATTR_DEVX_UMEM_DEREG_HANDLE,
 						    umem->handle) };
-	int r = uverbs_ioctl(umem->context, MLX5_IB_OBJECT_DEVX_UMEM,
-			     MLX5_IB_METHOD_DEVX_UMEM_DEREG, a, ARRAY_SIZE(a), NULL);
+	int r = umem->map ? mlx5_vfio_umem_free(umem)
+			  : uverbs_ioctl(umem->context, MLX5_IB_OBJECT_DEVX_UMEM,
+					 MLX5_IB_METHOD_DEVX_UMEM_DEREG, a, ARRAY_SIZE(a), NULL);
 
 	if (r < 0) {
 		verbs_err(umem->context, "umem %u: cannot be given back: %s", dv->umem_id,
