@@ -220,7 +220,7 @@ def layout(cc, include, headers, folder):
         body += (f'\tprintf("{record}|size %zu align %zu\\n", sizeof({record}), '
                  f'_Alignof({record}));\n')
     for record, path, type_ in api.members:
-        # An array at the end that has no size of its own.
+        # An array at the end of a struct that has no size.
         size = '(size_t)0' if type_ and type_.endswith('[]') else f'sizeof((({record} *)0)->{path})'
         body += (f'\tprintf("member {record} {path}|offset %zu size %zu\\n", '
                  f'offsetof({record}, {path}), {size});\n')
@@ -462,7 +462,7 @@ def part_problems(folder, headers):
         parts = [header for header in headers if os.path.dirname(header) == whole[:-len('.h')]]
         if not parts:
             continue
-        # -H: a line for each header opened, dots for its depth.
+        # -H prints a line for each header that is opened. Dots show its depth.
         done = run(['gcc', '-H', '-fsyntax-only', '-w', f'-I{folder}', '-x', 'c', '-'],
                    f'#include <{whole}>\n')
         opened = {os.path.relpath(line.lstrip('. '), folder)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The language, the warnings and the sanitizers: one place for every target.
+# The language, the warnings and the sanitizers of every target.
 
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE RelWithDebInfo CACHE STRING "build type" FORCE)
@@ -21,8 +21,8 @@ if(RDMA_WERROR)
 endif()
 add_compile_options($<$<C_COMPILER_ID:Clang>:-Wno-gnu-variable-sized-type-not-at-end>
   $<$<C_COMPILER_ID:Clang>:-Wno-format-nonliteral>)
-# Of the libraries' own code, which programs call from coroutines, too: bytes of one function's frame. Sanitizers
-# and a build without optimization need more.
+# Maximum bytes of the stack frame of a function of the libraries, because programs call them from coroutines,
+# too. Sanitizers and a build without optimization need more.
 if(NOT RDMA_SANITIZE)
   set(RDMA_FRAME_LIMIT $<$<NOT:$<CONFIG:Debug>>:-Wframe-larger-than=6144>)
 endif()
@@ -31,12 +31,12 @@ add_link_options(-Wl,--as-needed -Wl,-z,relro -Wl,-z,now)
 # A debug build checks the project's own invariants and prints data-path messages.
 add_compile_definitions($<$<CONFIG:Debug>:RDMA_DEBUG>)
 
-# Where it was built is nobody's business, and two builds are the same.
+# Objects do not name the folder in which they were built, so that two builds are equal.
 add_compile_options(-ffile-prefix-map=${CMAKE_SOURCE_DIR}=. -ffile-prefix-map=${CMAKE_BINARY_DIR}=./build
   -ffile-prefix-map=../=./)
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
-# Marks for valgrind what the kernel writes: on where its header is.
+# Mark memory that the kernel writes for valgrind, if valgrind's header is installed.
 find_path(VALGRIND_INCLUDE_DIR valgrind/memcheck.h)
 mark_as_advanced(VALGRIND_INCLUDE_DIR)
 if(VALGRIND_INCLUDE_DIR)
@@ -59,7 +59,7 @@ else()
   add_link_options(-Wl,--no-undefined)
 endif()
 
-# Everything is usable from the build tree: libraries, programs and headers each in one folder.
+# Everything is usable from the build tree. Libraries, programs and headers have a folder each.
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_ARCHIVE_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
@@ -69,7 +69,7 @@ find_package(PkgConfig REQUIRED)
 find_package(Threads REQUIRED)
 pkg_check_modules(NL REQUIRED IMPORTED_TARGET libnl-3.0)
 
-# Processors that cannot change eight bytes at once have a library for it.
+# Processors without atomic instructions for eight bytes need a library for them.
 include(CheckCSourceCompiles)
 check_c_source_compiles("#include <stdatomic.h>
   #include <stdint.h>
@@ -80,7 +80,7 @@ if(NOT RDMA_ATOMIC_64)
   link_libraries(${RDMA_ATOMIC_LIBS})
 endif()
 
-# What glibc has and musl does not: the lists of BSD, and two functions.
+# Functions and headers of glibc that musl lacks: the lists of BSD, and two functions.
 include(CheckIncludeFile)
 include(CheckSymbolExists)
 set(CMAKE_REQUIRED_DEFINITIONS -D_GNU_SOURCE)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # A toolchain file for -DRDMA_ARCHITECTURE=<Debian's name>: Debian's cross compiler, and the libraries that
-# buildlib/foreign-libraries unpacked. What it makes runs here where EMULATOR_<name> can run it.
+# buildlib/foreign-libraries has unpacked. If EMULATOR_<name> is set, it runs the programs that are built.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES RDMA_ARCHITECTURE)
 
 set(compiler_arm64 aarch64-linux-gnu)
@@ -30,7 +30,7 @@ set(root ${cache}/rdma-foreign/${RDMA_ARCHITECTURE})
 if(NOT EXISTS ${root}/packages)
   message(FATAL_ERROR "buildlib/foreign-libraries ${RDMA_ARCHITECTURE} must be run first")
 endif()
-# The distribution's libraries that this tree replaces, where they were fetched.
+# The distribution's libraries that this tree replaces, if they were fetched.
 set(RDMA_REPLACED ${root}/replaced)
 
 set(CMAKE_SYSTEM_NAME Linux)
@@ -52,7 +52,7 @@ set(ENV{PKG_CONFIG_ALLOW_SYSTEM_LIBS} 1)
 if(RDMA_ARCHITECTURE STREQUAL i386)
   set(loader /usr/${compiler}/lib/ld-linux.so.2)
   set(CMAKE_CROSSCOMPILING_EMULATOR ${loader} --library-path /usr/${compiler}/lib:${folder})
-  # Not every kernel has 32 bits.
+  # Not every kernel runs programs of 32 bits.
   execute_process(COMMAND ${loader} --version RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
   if(NOT result EQUAL 0)
     list(PREPEND CMAKE_CROSSCOMPILING_EMULATOR qemu-i386-static)

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Packagings set folders and parts by the names of other releases. Each is the default of this tree's own option;
-# that one wins when both are given.
+# Packagings set folders and parts by the option names of other releases. Each such option is the default of an
+# option of this tree, which has precedence if both are given.
 
-# distribution_folder(<theirs> <ours>): a folder of theirs is the default of ours.
+# distribution_folder(<theirs> <ours>): use a folder of another release's option as the default of
+# ours.
 function(distribution_folder theirs ours)
   if(DEFINED ${theirs} AND NOT DEFINED ${ours})
     get_filename_component(folder "${${theirs}}" ABSOLUTE BASE_DIR ${CMAKE_INSTALL_PREFIX})
@@ -10,8 +11,8 @@ function(distribution_folder theirs ours)
   endif()
 endfunction()
 
-# folder_default(<name> <folder>): where nobody has set the option, it follows the folder that it is in. The cache would
-# keep its value when that one changes.
+# folder_default(<name> <folder>): if the user has not set the option, it follows the folder that contains it. The
+# cache would keep its value if that folder changes.
 macro(folder_default name folder)
   if(NOT DEFINED ${name})
     set(${name} ${folder})
@@ -36,13 +37,13 @@ distribution_folder(SYSUSERS_DIR RDMA_SYSUSERS_DIR)
 distribution_switch(NO_MAN_PAGES RDMA_MAN_PAGES OFF ON)
 distribution_switch(ENABLE_VALGRIND RDMA_VALGRIND ON OFF)
 
-# The folder that rdma_rename is in has the rules below it, as udev looks for both.
+# The rules are in a folder below the folder of rdma_rename, because udev looks for both there.
 if(DEFINED RDMA_UDEV_RULES_DIR AND NOT DEFINED RDMA_UDEV_DIR)
   get_filename_component(folder ${RDMA_UDEV_RULES_DIR} DIRECTORY)
   set(RDMA_UDEV_DIR ${folder} CACHE PATH "by RDMA_UDEV_RULES_DIR")
 endif()
 
-# What these ask for is not here, or is always so.
+# These options ask for parts that this tree does not have, or always has.
 foreach(option CMAKE_INSTALL_INITDDIR CMAKE_INSTALL_PERLDIR CMAKE_INSTALL_RUNDIR DISTRO_FLAVOUR ENABLE_RESOLVE_NEIGH
     ENABLE_STATIC IN_PLACE IOCTL_MODE NO_PYVERBS PYTHON_EXECUTABLE TRACING)
   if(DEFINED ${option})

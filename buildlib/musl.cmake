@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# A toolchain file: musl's C library in place of glibc's, by Debian's musl-gcc. That one sees no header outside musl's
-# folder, and Debian has no library built with musl: a folder gets links to the kernel's headers and to those of the
-# libraries this tree uses, and the linker the libraries themselves. Programs run: musl's loader takes glibc's name for
-# its own, and the few functions of glibc that libnl wants come from tests/packages/musl.
+# A toolchain file for musl's C library instead of glibc's, by Debian's musl-gcc. It finds only headers in musl's
+# folder, and Debian has no library built with musl. Therefore a folder gets links to the kernel's headers and to
+# those of the libraries that this tree uses, and the linker gets the libraries themselves. The programs run, because
+# musl's loader accepts glibc's name for itself, and tests/packages/musl has the few functions of glibc that libnl
+# needs.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_C_COMPILER musl-gcc)
 set(CMAKE_SYSTEM_PROCESSOR ${CMAKE_HOST_SYSTEM_PROCESSOR})
@@ -21,7 +22,7 @@ if(NOT CMAKE_IN_TRY_COMPILE AND NOT EXISTS ${CMAKE_BINARY_DIR}/headers)
     ${CMAKE_CURRENT_LIST_DIR}/../tests/packages/musl/glibc_names.c COMMAND_ERROR_IS_FATAL ANY)
   set(CMAKE_EXE_LINKER_FLAGS_INIT "-Wl,--no-as-needed ${CMAKE_BINARY_DIR}/glibc_names.so -Wl,--as-needed")
 endif()
-# What the libraries need themselves, such as glibc's versions of names, is not looked at.
+# Ignore names that the libraries themselves need, such as glibc's versions.
 foreach(kind EXE SHARED MODULE)
   string(APPEND CMAKE_${kind}_LINKER_FLAGS_INIT " -Wl,--allow-shlib-undefined")
 endforeach()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The few words the sub-folders are written in. Sources are found, not listed: a file that is in the
-# folder is in the target.
+# The functions that the sub-folders use. Sources are found by pattern: each file of a folder
+# belongs to its target.
 
-# The number in the names lib<provider>-rdmav<N>.so and IBVERBS_PRIVATE_<N>: a provider and the
-# library work together only when both were built with the same one.
+# The number in the names lib<provider>-rdmav<N>.so and IBVERBS_PRIVATE_<N>. A provider works only
+# with a library that was built with the same number.
 set(RDMA_PROVIDER_ABI 101)
 add_compile_definitions(RDMA_PROVIDER_ABI=${RDMA_PROVIDER_ABI})
 
-# rdma_public_headers(<folder> <file>...): usable from build/include and installed.
+# rdma_public_headers(<folder> <file>...): make headers usable from build/include, and install them.
 function(rdma_public_headers folder)
   file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/include/${folder})
   foreach(header ${ARGN})
@@ -18,15 +18,16 @@ function(rdma_public_headers folder)
   endforeach()
 endfunction()
 
-# rdma_objects(<name> <sources>...): compiled once, linked into the library and into the unit tests.
+# rdma_objects(<name> <sources>...): compile objects once, for the library and for the unit tests.
 function(rdma_objects name)
   add_library(${name}_objects OBJECT ${ARGN})
   target_compile_options(${name}_objects PRIVATE ${RDMA_FRAME_LIMIT})
 endfunction()
 
-# rdma_runpath(<target> <folder> <destination>): in the build tree it finds this tree's libraries in <folder>, seen from
-# its own; installed into <destination> it has no such path. CMake would do the same, but ends the path of whatever is
-# to be installed with a ':', and the dynamic linker takes the empty name behind that for the current folder.
+# rdma_runpath(<target> <folder> <destination>): let a target of the build tree find this tree's libraries in
+# <folder>, relative to its own folder. Installed into <destination> it has no such path. CMake would do the same, but
+# it ends the path of a target that will be installed with a ':', and the dynamic linker takes the empty name behind
+# the ':' for the current folder.
 function(rdma_runpath target folder destination)
   if(CMAKE_INSTALL_RPATH) # the packager's
     return()
@@ -39,8 +40,8 @@ function(rdma_runpath target folder destination)
   install(CODE "file(RPATH_REMOVE FILE \"\$ENV{DESTDIR}${destination}/$<TARGET_FILE_NAME:${target}>\")")
 endfunction()
 
-# rdma_library(<name> <soversion> <version> <map> OBJECTS <targets>... LIBS <targets>...): the shared
-# library of these rdma_objects().
+# rdma_library(<name> <soversion> <version> <map> OBJECTS <targets>... LIBS <targets>...): make the
+# shared library of these rdma_objects().
 function(rdma_library name soversion version map)
   cmake_parse_arguments(arg "" "" "OBJECTS;LIBS" ${ARGN})
   add_library(${name} SHARED)
@@ -57,9 +58,9 @@ function(rdma_library name soversion version map)
   endif()
 endfunction()
 
-# rdma_archive(<name> [OBJECTS <targets>...] [INSTEAD_OF <file>...] [MEMBERS <targets>...]
-#   [OPTIONS <options of buildlib/static-archive>...]): lib<name>.a of these rdma_objects(); of the first of
-# them without the files named after INSTEAD_OF. Those after MEMBERS are members of their own.
+# rdma_archive(<name> [OBJECTS <targets>...] [INSTEAD_OF <file>...] [MEMBERS <targets>...] [OPTIONS <options
+# of buildlib/static-archive>...]): make lib<name>.a of these rdma_objects(). Leave out the files after
+# INSTEAD_OF of the first target. The targets after MEMBERS are separate members.
 function(rdma_archive name)
   cmake_parse_arguments(arg "" "" "OBJECTS;INSTEAD_OF;MEMBERS;OPTIONS" ${ARGN})
   set(archive ${CMAKE_BINARY_DIR}/lib/lib${name}.a)
@@ -87,16 +88,17 @@ function(rdma_archive name)
     DEPENDS ${needed} util ${script}
     COMMENT "Archive lib/lib${name}.a" COMMAND_EXPAND_LISTS VERBATIM)
   add_custom_target(${name}_archive ALL DEPENDS ${archive})
-  # Unix Makefiles know the rule of an object in its own target only, so that target must come first.
+  # Unix Makefiles know the rule of an object only in its own target. Therefore that target must come
+  # first.
   foreach(target ${first} ${arg_OBJECTS} ${arg_MEMBERS})
     add_dependencies(${name}_archive ${target}_objects)
   endforeach()
   install(FILES ${archive} DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endfunction()
 
-# rdma_pkgconfig(<name> <description> <private requirements> <private libraries> [<target>]): for those who use
-# the build tree, and the one that is installed. Its version is that of the shared library, which is the target
-# of the same name or the one that is named.
+# rdma_pkgconfig(<name> <description> <private requirements> <private libraries> [<target>]): make one file for
+# users of the build tree and one that is installed. The version is that of the shared library <target>, by
+# default <name>.
 function(rdma_pkgconfig name description requires_private libs_private)
   set(target ${name} ${ARGN})
   list(POP_BACK target last)
@@ -111,8 +113,8 @@ function(rdma_pkgconfig name description requires_private libs_private)
   install(FILES ${installed} DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endfunction()
 
-# What an archive has beside the provider's objects: the name that programs refer to, and the driver
-# file's text.
+# Make the parts of an archive beside the provider's objects: the name that programs refer to, and
+# the text of the driver file.
 function(rdma_linked_provider name)
   file(READ ${name}.driver text)
   string(REPLACE "\\" "\\\\" text "${text}")
@@ -124,9 +126,9 @@ function(rdma_linked_provider name)
   rdma_objects(${name}_linked ${source})
 endfunction()
 
-# rdma_provider_library(<name> <soversion> <version> <map> OBJECTS <targets>... LIBS <targets>...): lib<name>, whose
-# public names are direct verbs, with the headers of direct/infiniband/. What is in it beside them serves libibverbs:
-# then the plug-in's name is a link to it, so that a program's direct verbs and its devices are of one object.
+# rdma_provider_library(<name> <soversion> <version> <map> OBJECTS <targets>... LIBS <targets>...): make lib<name>,
+# whose public names are direct verbs, with the headers of direct/infiniband/. If the library contains the provider,
+# the name of the plug-in is a link to it, so that direct verbs and devices of a program use the same copy.
 function(rdma_provider_library name soversion version map)
   cmake_parse_arguments(arg "" "" "OBJECTS;LIBS" ${ARGN})
   set(direct ${CMAKE_CURRENT_SOURCE_DIR}/direct)
@@ -136,7 +138,7 @@ function(rdma_provider_library name soversion version map)
   if(parts)
     rdma_public_headers(infiniband/${name} ${parts})
   endif()
-  # Old versions of names are nothing that an archive can have.
+  # An archive cannot have old versions of names.
   file(GLOB compat CONFIGURE_DEPENDS ${direct}/compat/*.c)
   if(compat)
     rdma_objects(${name}_compat ${compat})
@@ -147,12 +149,13 @@ function(rdma_provider_library name soversion version map)
   rdma_pkgconfig(${name} "Direct verbs of ${name} devices" "libibverbs" "")
 endfunction()
 
-# rdma_provider(<name> [WITH <folders>...] [OPTIONAL] [LIBRARY <soversion> <version> <map>] [LIBS <targets>...] [ARCHIVE <more
-# arguments of rdma_archive>...]): every *.c of the folder and its rooms becomes the plug-in, and an archive for static programs;
-# <name>.driver says which devices it serves. Those of direct/ are its direct verbs: a part of the plug-in with
-# LIBRARY, which is rdma_provider_library(); else a library of their own. WITH: what of providers/ it has in it. Plug-in
-# and file are found from the build tree without installing. OPTIONAL: packaged alone, so its file is not left in /etc,
-# where other releases would complain about it. guardian/ has a program of its own.
+# rdma_provider(<name> [WITH <folders>...] [OPTIONAL] [LIBRARY <soversion> <version> <map>] [LIBS <targets>...]
+# [ARCHIVE <more arguments of rdma_archive>...]): make a plug-in of every *.c of the folder and its rooms, and an
+# archive for static programs. <name>.driver names the devices that it serves. The files of direct/ are its direct
+# verbs. With LIBRARY they are part of the plug-in, by rdma_provider_library(). Otherwise they are a library of their
+# own. WITH: folders of providers/ that the plug-in contains. Plug-in and driver file are found from the build tree
+# without installing. OPTIONAL: packaged separately, so its file is not left in /etc, where other releases would
+# complain about it. guardian/ makes a program of its own.
 function(rdma_provider name)
   cmake_parse_arguments(arg "OPTIONAL" "" "WITH;LIBRARY;LIBS;ARCHIVE" ${ARGN})
   set(folder ${CMAKE_CURRENT_SOURCE_DIR})
@@ -202,8 +205,8 @@ function(rdma_provider name)
   set_property(GLOBAL APPEND PROPERTY RDMA_PROVIDERS ${name})
 endfunction()
 
-# rdma_installed_text(<file> <name>): rules, units and scripts speak of the folders of a usual installation; in
-# <name> of the build folder they are those of this one.
+# rdma_installed_text(<file> <name>): replace the folders of a usual installation, which rules, units and
+# scripts name, by those of this build, in <name> of the build folder.
 function(rdma_installed_text file name)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
   file(READ ${file} text)
@@ -220,15 +223,14 @@ function(rdma_installed_text file name)
   endif()
 endfunction()
 
-# rdma_output_checked(<program>): output that could not be written is an error of the program, and a terminal gets lines
-# that fit.
+# rdma_output_checked(<program>): make lost output an error of the program, and fit lines to a terminal.
 function(rdma_output_checked name)
   target_sources(${name} PRIVATE ${CMAKE_SOURCE_DIR}/util/program/output.c ${CMAKE_SOURCE_DIR}/util/program/columns.c)
   target_link_options(${name} PRIVATE -Wl,--wrap=main,--wrap=exit)
 endfunction()
 
-# rdma_program(<name> <install folder> SOURCES <files>... LIBS <targets>...): completion of its options
-# comes with it, for programs that people call.
+# rdma_program(<name> <install folder> SOURCES <files>... LIBS <targets>...): make a program. Programs
+# that people call also get a completion of their options.
 function(rdma_program name destination)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
@@ -246,24 +248,26 @@ function(rdma_program name destination)
   endif()
 endfunction()
 
-# rdma_native_test(<name> <command>...): on the user-space device of lo, in a network namespace of its
-# own. The command is a path.
+# rdma_native_test(<name> <command>...): run a test on the user-space device of lo in a new network
+# namespace. The command is a path.
 function(rdma_native_test name)
   add_test(NAME native/${name} COMMAND ${CMAKE_SOURCE_DIR}/tests/lib/own-host ${ARGN})
   set_tests_properties(native/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 900
     ENVIRONMENT "UROCE=on:lo;RT_DEVICE=uroce_lo")
 endfunction()
 
-# rdma_native_test_of_users(<name> <program of the build>): some of its processes are another user's. It runs where they
-# reach the build, wherever that lies; and where they would not, so that a test that forgets it fails everywhere.
+# rdma_native_test_of_users(<name> <program of the build>): run a test with processes of another user. It runs once in
+# a place where they reach the build, and once where they do not, so that a test that forgets about this fails on
+# every machine.
 function(rdma_native_test_of_users name program)
   rdma_native_test(${name} ${CMAKE_SOURCE_DIR}/tests/lib/below-closed ${CMAKE_SOURCE_DIR}
     ${CMAKE_SOURCE_DIR}/tests/lib/in-the-open ${CMAKE_BINARY_DIR} sh -c "exec \"$OPEN_BUILD/${program}\"")
 endfunction()
 
-# rdma_unit_test(<name> SOURCES <files>... LIBS <targets>...): a cmocka program in tests/unit. The data-race sanitizer
-# needs only those that start threads: each of them has the word in its source. RDMA_UNIT_TESTS names those of a port.
-# RDMA_EMULATOR_FAILS names those that this machine's emulator cannot run. They are skipped, with the reason.
+# rdma_unit_test(<name> SOURCES <files>... LIBS <targets>...): make a cmocka program of tests/unit. The data-race
+# sanitizer needs only the tests that start threads, whose sources contain the word. RDMA_UNIT_TESTS names the tests
+# of a port. RDMA_EMULATOR_FAILS names the tests that this machine's emulator cannot run. They are skipped with the
+# reason.
 function(rdma_unit_test name)
   cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
   add_executable(${name} ${arg_SOURCES})
@@ -302,7 +306,8 @@ function(rdma_unit_test name)
   set_tests_properties(unit/${name} PROPERTIES SKIP_RETURN_CODE 77 TIMEOUT 300)
 endfunction()
 
-# rdma_nightly(<reason> <test>...): left out by ./dev test, whose summary gives the reason, and run by ./dev test --all.
+# rdma_nightly(<reason> <test>...): exclude tests from ./dev test, whose summary gives the reason. ./dev test --all
+# runs them.
 function(rdma_nightly reason)
   foreach(test ${ARGN})
     set_property(TEST ${test} APPEND PROPERTY LABELS nightly)

@@ -73,7 +73,8 @@ def results_read(path, preset, build):
     for case in cases:
         tap = f"{build}/tests/hosts/{case.test}.tap"
         items = items_read(tap, case) if os.path.exists(tap) else []
-        # The test as a whole may fail though its items did not, e.g. by a kernel complaint.
+        # The whole test may fail although its items passed, for example because of a kernel
+        # complaint.
         if not items or (case.outcome == "failed" and not any(item.outcome == "failed" for item in items)):
             items.append(case)
         results += items
