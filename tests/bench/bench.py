@@ -16,7 +16,7 @@ NEAR_US = 0.1  # a cache line's way from one processor to the other, when the tw
 MOVED = "the processors moved meanwhile, each time"
 RUNS_MIN = 3  # fewer say nothing
 PROGRESS_SECONDS = 10  # between two lines, where there is no terminal
-# How a sample's name is written: place (if it has one), series and x.
+# Form of the name of a sample: place (if it has one), series and x.
 NAME = re.compile(r"(?:(near|far|any|guest) )?(.+) (\d+(?:\.\d+)?)")
 
 

@@ -18,8 +18,8 @@ from bench import NEAR_US
 from figures import Damaged, Figures
 import plots
 
-# Who has which colour and mark, the first that a label begins with; colours that people who see few of them tell apart
-# (after Okabe and Ito).
+# Colour and mark of a label: the first row that the label begins with applies. Colour-blind people can distinguish
+# the colours (after Okabe and Ito).
 LOOKS = (("uroce, UDP", "#56b4e9", 5), ("uroce", "#0072b2", 7), ("UCX", "#009e73", 9), ("TCP", "#d55e00", 11),
          ("UDP", "#cc79a7", 13), ("rxe", "#000000", 4))
 DASHED = ("ordinary pages", "1500")  # how such a label ends

@@ -132,7 +132,7 @@ def test_page():
 
 
 DAMAGES = (
-    # a line instead of the third one, what is said of it
+    # a line that replaces the third one, and the message about it
     ("sample\tnear\thost send_lat\t8\tfast", "'fast' is no number where the value stands"),
     ("sample\tnear\thost send_lat\t8\t-1", "'-1' is no number where the value stands"),
     ("sample\tnear\thost send_lat\t8\tnan", "'nan' is no number where the value stands"),
@@ -197,7 +197,7 @@ def test_moved():
 
 
 OPTIONS = (
-    # arguments of ./dev bench, what is said
+    # arguments of ./dev bench, and the message about them
     (["--report"], "bench: --report takes a folder"),
     (["--rounds"], "bench: --rounds takes a number"),
     (["--rounds", "0"], "bench: --rounds 0: a number from 1 to 999"),

@@ -39,7 +39,7 @@ static inline int ibv_sample_one(void) { return 1; }
 #endif
 '''
 
-# what is changed in the sample, into what, and the key that has to be named
+# a change of the sample: the old text, the new text, and the key that the check must name
 BREAKS = (
     ('\tint first;\n\tshort second;', '\tshort second;\n\tint first;', 'struct ibv_sample first'),
     ('\tshort second;', '\tint second;', 'type struct ibv_sample second'),
@@ -84,7 +84,7 @@ SYMBOL_BREAKS = (
      'IBVERBS_1.1 ibv_changed_before: new'),
     ('IBVERBS_1.0 { global: ibv_plain;', 'IBVERBS_1.0 { global: ibv_changed; ibv_plain;',
      'IBVERBS_1.1 ibv_changed: missing'),
-    # A private node of the baseline is imported by others: it is there as a whole, or not at all.
+    # Others import a private node of the baseline. The library has the whole node, or none of it.
     ('vendor_two; }', '}', 'IBVERBS_PRIVATE_34 vendor_two: missing'),
     ('vendor_two; }', 'vendor_two; ibv_changed_before; }',
      'IBVERBS_PRIVATE_34 ibv_changed_before: new'),
@@ -150,7 +150,7 @@ class Layout(Folder):
         explained = self.write('additions', '# why\ngrows struct ibv_sample\n'
                                'new member struct ibv_sample more\n')
         self.assertEqual(self.compare(grown, '--additions', explained)[0], 0)
-        # Growing is no excuse for moving or shrinking.
+        # A struct that grows must not move or shrink members.
         for old, new, key in BREAKS[:4]:
             code, output = self.compare(self.edited(grown, old, new), '--additions', explained)
             self.assertEqual(code, 1, output)
@@ -162,7 +162,7 @@ class Layout(Folder):
         explained = self.write('additions', 'fronts struct ibv_sample\n'
                                'new member struct ibv_sample more\n')
         self.assertEqual(self.compare(grown, '--additions', explained)[0], 0)
-        # Each member stays where it is from the end, and none is lost.
+        # Each member keeps its distance from the end, and no member is lost.
         for old, new in (('\tint first;\n\tshort second;', '\tshort second;\n\tint first;'),
                          ('\tunion ibv_sample_id id;', '\tunion ibv_sample_id id;\n\tlong last;'),
                          ('\tshort second;', '')):
@@ -233,7 +233,7 @@ class Symbols(Folder):
         self.assertIn('IBVERBS_1.0 ibv_changed = old function', dump)
         self.assertIn('IBVERBS_1.1 ibv_changed = default function', dump)
         self.assertIn('IBVERBS_PRIVATE_34 vendor_two = default function', dump)
-        # The baseline's library did not have our own node.
+        # The baseline's library does not have the node of this tree.
         self.baseline = self.write('baseline', ''.join(
             line for line in dump.splitlines(True) if 'PRIVATE_101' not in line))
 

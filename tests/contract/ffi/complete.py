@@ -14,7 +14,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', '..', '..', 'buildlib'))
 import abi_check  # noqa: E402
 
-# Names that begin with an underscore are the headers' own, and these:
+# Names that belong to the headers: those that begin with an underscore, and these.
 OWN = {
     'htonll': 'obsolete: htobe64() of endian.h',
     'ntohll': 'obsolete: be64toh() of endian.h',

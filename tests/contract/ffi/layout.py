@@ -13,9 +13,10 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, '..', '..', '..', 'buildlib'))
 import abi_check  # noqa: E402
 
-# The library allocates these. They have members of the C library's types, and Python sees those in front of them.
+# The library allocates these structs. They have members of the C library's types, and Python has only the members
+# in front of them.
 PART = {'ibv_context', 'verbs_context', 'ibv_cq', 'ibv_cq_ex', 'ibv_qp', 'ibv_qp_ex', 'ibv_srq', 'ibv_wq'}
-# Pointers that are no addresses.
+# Pointer types that are not addresses.
 NO_NUMBER = {'IBV_ALLOCATOR_USE_DEFAULT', '__VERBS_ABI_IS_EXTENDED'}
 
 

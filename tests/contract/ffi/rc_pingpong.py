@@ -188,7 +188,7 @@ def main():
         pingpong.post_recv()
     tcp = exchange(pingpong, options)
     received = pingpong.play()
-    # The other side may still want an acknowledgement.
+    # The other side may still wait for an acknowledgement.
     tcp.shutdown(socket.SHUT_WR)
     tcp.recv(1)
     pingpong.close()

@@ -24,7 +24,8 @@ TREE = Path(__file__).resolve().parents[3]
 
 PROGRAM = "NAME SYNOPSIS DESCRIPTION OPTIONS EXIT_STATUS ENVIRONMENT NOTES EXAMPLE SEE_ALSO"
 FUNCTION = "NAME SYNOPSIS DESCRIPTION ARGUMENTS RETURN_VALUE ERRORS NOTES EXAMPLE SEE_ALSO"
-# By section: what a page may have, in this order ("*": anything), and what it must have.
+# By section: the headings that a page may have, in this order ("*": anything), and those that it
+# must have.
 ORDER = {
     "1": (PROGRAM, "NAME SYNOPSIS DESCRIPTION OPTIONS EXIT_STATUS SEE_ALSO"),
     "3": (FUNCTION, "NAME SYNOPSIS DESCRIPTION RETURN_VALUE ERRORS NOTES EXAMPLE SEE_ALSO"),
@@ -32,7 +33,7 @@ ORDER = {
     "8": (PROGRAM, "NAME SYNOPSIS DESCRIPTION OPTIONS EXIT_STATUS SEE_ALSO"),
 }
 
-# Pages of others that ours refer to.
+# Pages of other projects to which our pages refer.
 FOREIGN = {
     ("fork", 2), ("execve", 2), ("munmap", 2), ("free", 3), ("gai_strerror", 3), ("madvise", 2), ("getrlimit", 2), ("mlock", 2), ("poll", 2), ("open", 2), ("fcntl", 2),
     ("epoll", 7), ("errno", 3), ("capabilities", 7), ("network_namespaces", 7), ("udev", 7), ("udevadm", 8),
@@ -40,19 +41,19 @@ FOREIGN = {
     ("ip-address", 8), ("ip-neighbour", 8), ("modprobe", 8), ("sysfs", 5), ("pthread_cancel", 3), ("secure_getenv", 3), ("unix", 7), ("user_namespaces", 7), ("ld.so", 8), ("ib_write_bw", 1), ("numactl", 8), ("dcb", 8), ("ethtool", 8),
 }  # fmt: skip
 
-# Whose functions the pages are about.
+# Headers whose functions the pages describe.
 PARTS = ("infiniband/verbs.h", "infiniband/verbs_more.h", "infiniband/uroce.h", "infiniband/efadv.h",
          "infiniband/mlx4dv.h", "infiniband/mlx5dv.h", "infiniband/manadv.h", "infiniband/hnsdv.h",
          "infiniband/ionic_dv.h", "rdma/rdma_verbs.h")
 HEADERS = "".join(f"#include <{part}>\n" for part in PARTS)
 
-# Inlines for other inlines, no part of the interface.
+# Inline functions that only serve other inline functions, and are no part of the interface.
 PRIVATE = {"rdma_seterrno", "rdma_wait_comp_"}
 
 # A struct, union or enum with its members: kind, name, members.
 DEFINITION = r"^(struct|union|enum) (\w+) \{(.*?)^\};\n"
 
-# Names of pages about a family of functions, none of which is called that.
+# Names of pages about a family of functions. No function has such a name.
 FAMILIES = {"ibv_wr_post", "ibv_create_flow_action", "ibv_modify_flow_action"}
 
 
@@ -220,7 +221,7 @@ def page_references(context, page):
 
 def check_synopsis(context):
     """Prototypes and types of a page are the header's, and each name of its NAME line is among them."""
-    # Macros that put more into the call than the caller wrote.
+    # Macros that add arguments to those of the caller.
     prologue = HEADERS + "#undef ibv_reg_mr\n#undef ibv_reg_mr_iova\n"
     for page in context.pages:
         if page.section != "3":
@@ -329,7 +330,7 @@ def read_documents(folder):
 def complaints_of_links(path, folder):
     """Links to files, and to headings of pages, that do not exist."""
     for link, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", path.read_text()):
-        # A copy of the documents may be elsewhere, a link within a page is about that copy.
+        # The documents may be a copy in another folder. A link within a page refers to that copy.
         target = folder / link if link else path
         if not target.exists():
             yield f"{path.name}: link to {link}, which does not exist"

@@ -27,7 +27,7 @@ from page import read_pages  # noqa: E402
 TREE = Path(__file__).resolve().parents[3]
 PATIENCE = 120  # seconds for one command
 
-# Names and numbers of the pages, and what stands for them here.
+# Names and numbers of the pages, and their replacements here.
 NAMES = [
     (r"\b(rxe0|mlx5_0|DEVICE)\b", "uroce_eth0"),
     (r"\b(server\.example\.com|node7|PEER)\b", "192.0.2.1"),

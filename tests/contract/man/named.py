@@ -14,7 +14,7 @@ from functools import lru_cache
 
 SUFFIXES = "c h py sh cmake map driver in md rules service target conf lua txt files json bash"
 FILE = re.compile(rf"[\w.@<>*+-]*[\w>*]\.(?:{'|'.join(SUFFIXES.split())})")
-# Names that a document makes up to show something.
+# Names that a document invents for an example.
 MADE_UP = re.compile(r"frobnicate|FROBNICATE|prefix_noun|\bname\b|NAME|KIND|DEVICE|example|/tmp/|\.\.\.")
 
 
@@ -36,7 +36,8 @@ class Tree:
             self.files |= {os.path.normpath(os.path.join(place, name)) for name in names}
         self.words, self.options = set(), {}
         for name in self.files:
-            # Documents are what is held against the rest; the self-test has what does not exist.
+            # The documents that are compared with the tree. Those of the self-test name things that
+            # do not exist.
             if name.endswith(".md") or name == "tests/contract/man/self_test.py":
                 continue
             text = (root / name).read_bytes().decode(errors="ignore") if (root / name).is_file() else ""
@@ -47,7 +48,7 @@ class Tree:
         self.words_of_dev = set(re.findall(r"^    \./dev (\w+)|^([a-z]+)[)|]", (root / "dev").read_text(), re.M))
         self.words_of_dev = {word for pair in self.words_of_dev for word in pair if word}
         self.tests = self.find_tests()
-        # Files and units of a system, as the tree's own call them.
+        # Files and units of a system, by the names that this tree uses.
         self.installed = set()
         for name in self.files:
             if re.match(r"systemd/|udev/|rdma-ndd/|tests/hosts/system/layout/", name):
@@ -62,7 +63,7 @@ class Tree:
         """A file or folder, from the root, from @near, or as the end of a path of the tree."""
         pattern = re.sub(r"<[^>]*>|\.\.\.", "*", path).rstrip("/")
         places = self.files | self.folders
-        # What the build makes under another name, and what an installed file is called.
+        # Files that the build makes under another name, and names of installed files.
         if (self.build / "include" / pattern).exists() or pattern.rpartition("/")[2] in self.installed:
             return True
         if pattern in places or f"{pattern}.c" in places or os.path.normpath(os.path.join(near, pattern)) in places:
@@ -181,7 +182,7 @@ def complaints_of_tables(tree, documents):
         cells = [folder.rstrip("/") for row in rows for folder in re.findall(r"`([\w./-]+)`", row)]
         wanted = {folder for folder in tree.folders if folder.startswith(place) and len(folder.split("/")) == level and folder}
         for folder in sorted(wanted - {"/".join(cell.split("/")[:level]) for cell in cells}):
-            # What no git has is not the project's.
+            # A file that git does not have is no part of the project.
             if not folder.startswith(".") and any(file.startswith(folder + "/") for file in tree.files):
                 yield f"{name}: the table has no {folder}/"
         for folder in sorted({cell for cell in cells if "/" in cell and cells.count(cell) > 1}):

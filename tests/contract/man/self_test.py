@@ -16,7 +16,7 @@ sys.dont_write_bytecode = True
 import check_man  # noqa: E402
 
 
-# The checks that compile look at no more pages than their cases break.
+# The checks that compile examine only the pages that their cases break.
 FEW = {
     "synopsis": ["ibv_alloc_pd.3.md", "ibv_poll_cq.3.md", "ibv_reg_mr.3.md"],
     "examples": ["ibv_alloc_pd.3.md"],
@@ -37,7 +37,7 @@ class Copy:
         shutil.copy(options.later, self.later)
         self.documents = folder / "documents"
         self.documents.mkdir()
-        # The cases change this one.
+        # The cases change this page.
         for path in options.documents.glob("abi.md"):
             shutil.copy(path, self.documents)
         (self.documents / "uroce").mkdir()
@@ -77,7 +77,7 @@ class Copy:
         (self.build / "cmake_install.cmake").write_text(script)
 
 
-# check -> (what is done to the copy, what the check has to say)
+# check -> (the change of the copy, the expected complaint of the check)
 CASES = {
     "symbols": [
         (lambda c: c.edit("ibv_open_device.3", "ibv_open_device, ibv_close", "ibv_close"), "ibv_open_device has no page"),
@@ -187,7 +187,7 @@ def main():
     options = check_man.parse_options()
     results = [run_case(options, change, expected) for change, expected in CASES[options.check]]
     failures = [result for result in results if result]
-    # Without this a check that always complains would pass.
+    # Otherwise a check that always complains would pass.
     failures += [f"on the untouched copy: {run_case(options, lambda copy: None, '^$')}"] if failures else []
     print(*failures, sep="\n", end="\n" if failures else "")
     sys.exit(1 if failures else 0)

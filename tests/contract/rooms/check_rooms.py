@@ -307,7 +307,7 @@ def main():
     elif sys.argv[1] == "--calls":
         wrong = calls_check(sys.argv[2], sys.argv[3], Path(sys.argv[4]).read_text())
     elif sys.argv[1] == "--floors":
-        # An old object may be there without its source.
+        # The build folder may have an old object whose source has gone.
         symbols = {path: both for path, both in symbols_of(sys.argv[3]).items() if Path(sys.argv[2], path[:-2]).exists()}
         wrong = floors_wrong(Path(sys.argv[4]).read_text(), symbols)
     elif sys.argv[1] == "--shared":

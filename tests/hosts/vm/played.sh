@@ -1,6 +1,7 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# For items on a played device (run-vm --device efa, mlx5 or mlx5-roce): both libraries, the device's program, its removal and its faults.
+# Functions for items on a played device (run-vm --device efa, mlx5 or mlx5-roce): both libraries, the program of the
+# device, its removal and its faults.
 
 device=${RT_DEVICE%_0}
 plays=$(cat "/run/play_$device.pid")
@@ -32,7 +33,8 @@ pingpong()
         { fail "$*:"; cat result; }
 }
 
-# Wait for the device. Its driver waits for a register for 50 ms at first, which a busy host may take away: it is asked again.
+# Wait for the device. Its driver first waits for a register for only 50 ms, which a busy host may take. Then bind the
+# driver again.
 wait_device()
 {
     local n

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The machine itself is sound: the distribution's own programs and library see rxe0 and move data.
+# Check that the machine itself works: the distribution's own programs and library find rxe0 and
+# transfer data.
 
 unset LD_LIBRARY_PATH
 ldd /usr/bin/ibv_devices | grep libibverbs.so.1

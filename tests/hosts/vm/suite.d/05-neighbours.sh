@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Ethernet addresses of GIDs on a kernel that has VLAN interfaces; and what ibv_asyncwatch sees when a
-# link goes down.
+# Ethernet addresses of GIDs on a kernel that has VLAN interfaces, and the events that ibv_asyncwatch
+# prints when a link goes down.
 
 modprobe 8021q || exit
 "$BUILD/tests/unit/test_neigh" 2>&1 | tee result

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# A mount namespace without sysfs, as sandboxes have it: netlink names the devices, and programs work as the
-# distribution's do there.
+# A mount namespace without sysfs, as sandboxes have it: netlink names the devices, and programs work as
+# well as the distribution's.
 
 [ -n "$WITHOUT_SYSFS" ] || exec env WITHOUT_SYSFS=1 unshare -m "$0" "$@"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Nothing that the distribution's library and this kernel accept is refused by this tree's library; nor by uroce, what
-# rxe accepts.
+# This tree's library must not refuse requests that the distribution's library and this kernel accept. uroce must not
+# refuse requests that rxe accepts.
 
 if ! dpkg-query -W ibverbs-providers >/dev/null 2>&1; then
     echo "the distribution's ibverbs-providers are not installed"

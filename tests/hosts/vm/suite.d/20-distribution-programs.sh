@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The distribution's programs, unmodified, on this tree's libraries.
+# Run the distribution's unmodified programs on this tree's libraries.
 
 failed=0
 check()

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The ping-pong programs of this tree: each transport with every byte checked, polling and with
+# Run this tree's ping-pong programs: each transport with every byte checked, with polling and with
 # events, without a named GID.
 
 failed=0

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# A ping-pong program of this tree on one side, the distribution's on the other, both ways.
+# Run this tree's ping-pong program on one side and the distribution's on the other, in both
+# directions.
 
 failed=0
 check()

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Programs with the libraries in them, which the test static/link makes, on the kernel's device; with the
-# plug-ins of this tree and the distribution's installed, of which they take nothing.
+# Run static programs, which the test static/link makes, on the kernel's device. The plug-ins of this
+# tree and of the distribution are installed, and the programs must use neither.
 
 programs=$BUILD/tests/contract/static
 [ -x "$programs/ibv_rc_pingpong" ] || { echo "no programs: ctest -R static/link makes them"; exit 1; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The distribution's connection programs, unmodified, on this tree's librdmacm and the kernel's connection
-# manager.
+# Run the distribution's unmodified connection programs on this tree's librdmacm and the kernel's
+# connection manager.
 
 failed=0
 addr=192.0.2.1
@@ -31,7 +31,8 @@ pair -d 2 $theirs/ucmatose -c 2 -m -- $theirs/ucmatose -s $addr -c 2 -m
 pair -d 2 $theirs/udaddy -b $addr -c 2 -- $theirs/udaddy -s $addr -b $addr -c 2
 pair -w "joined dgid" stdbuf -oL $theirs/mckey -m 224.0.0.55 -b $addr -- \
     "$SUITE/../../programs/slowly" $theirs/mckey -m 224.0.0.55 -b $addr -s
-# Not on Linux 5.10: on a busy machine its accept fails there, with the distribution's library as well.
+# Do not run this on Linux 5.10, where its accept fails on a busy machine, with the distribution's
+# library as well.
 [[ $(uname -r) == 5.* ]] || pair -k -d 2 $theirs/cmtime -b $addr -c 100 -- $theirs/cmtime -s $addr -b $addr -c 100
 pair $theirs/rdma_server -- $theirs/rdma_client -s $addr
 pair $theirs/rdma_xserver -c r -- $theirs/rdma_xclient -s $addr -c r

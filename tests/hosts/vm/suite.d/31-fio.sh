@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# fio's rdma engine: its own connection code, both ends. Its other verbs hang with the distribution's library,
-# too.
+# fio's rdma engine, which has its own code for connections, at both ends. Its other verbs also hang with the
+# distribution's library.
 type -P fio >/dev/null || { echo "fio is not installed"; exit 77; }
 
 job()

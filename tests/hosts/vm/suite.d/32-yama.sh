@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# kernel.yama.ptrace_scope=1: processes of one user that share memory still read each other's.
+# With kernel.yama.ptrace_scope=1, processes of one user that share memory can still read each
+# other's memory.
 
 # Another user runs the programs, through a folder of his own.
 if [ -z "${OPEN_BUILD-}" ]; then

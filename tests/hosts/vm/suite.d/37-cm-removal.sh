@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# A device that goes away under connections, and comes back for the next program. rxe waits with its end
-# until nobody has it open: the removal runs beside the program.
+# A device is removed while it has connections, and comes back for the next program. rxe delays its
+# removal until no process has it open. Therefore the removal runs beside the program.
 failed=0
 for round in 1 2; do
     timeout 60 "$BUILD/tests/hosts/vm/cm_removal" 'rdma link delete rxe0 &' || failed=1

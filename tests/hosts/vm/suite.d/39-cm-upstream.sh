@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# What the end-to-end programs expect of librdmacm where they take the distribution's for the truth: with that
-# one they pass as well.
+# The end-to-end programs expect the behaviour of the distribution's librdmacm. Therefore they must also pass
+# with the distribution's library.
 [ -e /usr/bin/rping ] || { echo "the distribution's librdmacm is not installed"; exit 77; }
 theirs=$(env -u LD_LIBRARY_PATH ldd /usr/bin/rping | awk '/librdmacm/ { print $3 }')
 failed=0

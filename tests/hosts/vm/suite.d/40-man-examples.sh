@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The examples of the manual pages that are whole programs work on a real device, and on the user-space device.
+# Examples of the manual pages that are whole programs work on a real device and on the user-space device.
 
 failed=0 count=0
 for example in "$BUILD"/tests/contract/man/examples/*; do
-    # A server and its client: 50-cm-programs.sh, native/uroce_strict.
+    # A server and its client run elsewhere: 50-cm-programs.sh, native/uroce_strict.
     [[ $example == *-[0-9] ]] && continue
-    # It reads the files of rxe0.
+    # This one reads the files of rxe0.
     [[ $example == */ibv_read_sysfs_file && ! -e /sys/class/infiniband/rxe0 ]] && continue
-    # Of the user-space device's own functions: run where there is one.
+    # Functions that only the user-space device has: run where there is one.
     [[ $example == */uroce_* ]] && continue
     count=$((count + 1))
     "$example" >output 2>&1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The programs of librdmacm: among themselves, with the distribution's on the distribution's library
-# at either end, the example of rdma_cm(7), and many connections.
+# Run the programs of librdmacm among themselves and with the distribution's programs and library at
+# either end, the example of rdma_cm(7), and many connections.
 
 tools=$SUITE/../../programs
 address=192.0.2.1
@@ -15,8 +15,8 @@ check()
 
 # For the groups.
 ip route add 239.0.0.0/8 dev vm0
-# Every variant once: natively (tools/cm-*), and here on the older kernel; with the distribution's
-# programs at one end on the other.
+# Run every variant once: natively (tools/cm-*), and here on the older kernel. On the other kernel
+# the distribution's programs are at one end.
 case $(uname -r) in
 6.1.*) mixed= ;;
 *) mixed=yes SHORT=1 && export SHORT ;;
@@ -55,8 +55,9 @@ refuse 255 'mckey: unable to create QP' mckey -m 239.1.1.1 -s -l -b $address
 refuse 255 'rdma_connect: Connection refused' rdma_client -s $address
 refuse 255 'rdma_create_ep: Cannot assign requested address' rdma_server -s 198.51.100.7
 refuse 8 'event: RDMA_CM_EVENT_REJECTED, error: 8' cmtime -s $address -c 2
-# A server that offers less room than the client wants says so, and how much. When it ends before the
-# kernel has seen the last message of the handshake, its end is a rejection by the consumer (28).
+# A server that offers less room than the client needs reports how much it has. If it ends before the
+# kernel has seen the last message of the handshake, the client gets a rejection by the consumer
+# (28).
 rping -s -S 100 >server 2>&1 &
 server=$!
 refuse 255 'client DISCONNECT EVENT\|RDMA_CM_EVENT_REJECTED, error 28' sh -c "sleep 1; rping -c -a $address -C 1 -S 300"

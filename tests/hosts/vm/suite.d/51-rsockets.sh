@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Sockets over RDMA with the distribution's library at one end, either way round: what goes over the wire is the same.
+# Run sockets over RDMA with the distribution's library at either end, because both use the same bytes on the wire.
 
 tools=$SUITE/../../programs
 address=192.0.2.1
@@ -10,7 +10,8 @@ if [ ! -x /usr/bin/rstream ]; then
     echo "the distribution's rstream is not installed"
     exit 77
 fi
-# Not datagrams: rconnect() of the distribution's udpong fails on rxe with ENOENT, and its server answers nobody.
+# Leave out datagrams, because rconnect() of the distribution's udpong fails on rxe with ENOENT, and its server
+# answers nobody.
 datagrams_too=${STREAMS-yes}
 export SHORT=1 STREAMS=1
 echo "their server, our client"

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# rdma-doctor on a real kernel: each fault is made, must be found with its exit code, cause and fix, and
-# is undone. What is mounted over is mounted in a namespace of its own.
+# Run rdma-doctor on a real kernel. Make each fault, check that rdma-doctor finds it with its exit code,
+# cause and fix, and undo it. Mounts that hide files are made in a private namespace.
 
-# Another user takes part, and the tree may lie where only root may enter: here it always does. He gets to
-# the programs by a folder that is his, too.
+# Another user takes part, and the tree may be in a folder that only root may enter. Here it always is.
+# The user reaches the programs by a folder that he may enter.
 if [ -z "${DOCTOR_CLOSED-}" ]; then
     tree=$(readlink -f "$SUITE/../../..")
     DOCTOR_CLOSED=1 exec "$tree/tests/lib/below-closed" "$tree" "$tree/tests/lib/in-the-open" "$BUILD" "$0"
@@ -14,7 +14,8 @@ BUILD=$OPEN_BUILD PATH=$OPEN_BUILD/bin:$PATH LD_LIBRARY_PATH=$OPEN_BUILD/lib
 failed=0 count=0
 uid1000="setpriv --reuid 1000 --regid 1000 --clear-groups"
 
-# expect CODE CAUSE FIX COMMAND...: the command ends with the code and says cause and fix.
+# expect CODE CAUSE FIX COMMAND...: check that the command ends with the code and prints cause and
+# fix.
 expect()
 {
     local code=$1 cause=$2 fix=$3 rc
@@ -31,7 +32,7 @@ expect()
     cat report report.err
 }
 
-# mounted COMMANDS -- COMMAND...: in a private mount namespace, after the commands.
+# mounted COMMANDS -- COMMAND...: run the command in a private mount namespace, after the commands.
 mounted()
 {
     local commands=$1
@@ -39,7 +40,8 @@ mounted()
     unshare -m --propagation private sh -c "$commands && exec \"\$@\"" sh "$@"
 }
 
-# The guest's root is the host's, which may be a container: this is none, whatever was left over.
+# The guest's root is that of the host, which may be a container. The guest is no container,
+# whatever files are left over.
 touch /.dockerenv
 
 export UROCE=off
@@ -107,7 +109,8 @@ for limit in hca_handle=0 hca_object=3; do
     expect 24 "rdma cgroup permits $limit" "rxe0 ${limit%=*}=max' > /sys/fs/cgroup/jobs/rdma.max" \
         sh -c 'echo $$ >/sys/fs/cgroup/jobs/one/cgroup.procs; exec rdma-doctor'
 done
-# Kernels forget to take the limits of a removed cgroup from the device's list: it stays, without any.
+# Kernels do not take the limits of a removed cgroup from the device's list. Therefore the cgroup
+# stays, without limits.
 echo "rxe0 hca_handle=max hca_object=max" >/sys/fs/cgroup/jobs/rdma.max
 
 # Provider and versions.
@@ -152,7 +155,7 @@ expect 12 'this network namespace has no RDMA device' 'rdma dev set DEVICE netns
 expect 0 'No fault' '' rdma-doctor
 rdma system set netns shared
 
-# Modules. They come back as the machine had them.
+# Modules. Afterwards they are loaded as the machine had them.
 modprobe -r rdma_ucm
 expect 22 'rdma_ucm is not loaded' 'modprobe rdma_ucm' rdma-doctor
 rdma link delete rxe0

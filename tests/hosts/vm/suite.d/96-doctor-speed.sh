@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The second ladder of rdma-doctor on a real kernel: --transfer and --watch on rxe, in order and with faults.
+# The second ladder of rdma-doctor on a real kernel: --transfer and --watch on rxe, on a sound machine and
+# with faults.
 
 export UROCE=off
 failed=0
@@ -19,7 +20,7 @@ for line in "26 rc *ok *rxe0: a SEND, an RDMA write and an RDMA read of 65536 by
     grep -q "^$line" report || fail "--transfer: no line '$line'"
 done
 
-# watch CODE WORDS COMMAND...: while the counters are watched, COMMAND moves them.
+# watch CODE WORDS COMMAND...: run COMMAND, which changes the counters, while they are watched.
 watch()
 {
     local code=$1 words=$2 rc

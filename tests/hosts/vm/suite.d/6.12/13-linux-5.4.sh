@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The oldest kernel, Linux 5.4, by a newer one that is made to refuse what came later: the same is seen, and programs run.
+# A newer kernel stands for Linux 5.4, the oldest supported kernel, by refusing later methods. The results must be the
+# same, and programs must run.
 
 preload=$BUILD/tests/hosts/vm/linux_5_4.so
 old()

@@ -1,4 +1,4 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# QEMU, the distribution's, migrates a machine inside this one.
+# The distribution's QEMU migrates a machine inside this one.
 exec "$SUITE/../../programs/qemu-migration" 192.0.2.1

@@ -1,5 +1,5 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The part of the benchmarks that measures beside the kernel's device runs, and prints what it should; what comes out
-# is not looked at.
+# Run the part of the benchmarks that measures beside the kernel's device. It must print its lines. Their values are
+# not checked.
 exec python3 "$SUITE/../../bench/test_bench.py" guest-inside "$BUILD"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The kernel's driver efa on an adapter that a process plays: how the device describes itself, with both libraries.
+# The kernel's driver efa on an adapter that a process plays: both libraries print the properties of the device.
 
 . "$SUITE/played.sh"
 ibv_devinfo -v >ours 2>messages || fail "ibv_devinfo: $?"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Removal of the device: by sysfs with a rescan of the buses, a reset of the function, and the driver's unbinding under a
-# program. The driver has no way to take the device from a program: it waits until the program has closed it.
+# Remove the device: by sysfs with a rescan of the buses, by a reset of the function, and by unbinding the driver
+# under a program. The driver cannot take the device from a program: it waits until the program has closed it.
 
 . "$SUITE/played.sh"
 echo 1 >"/sys/bus/pci/devices/$(function_of)/remove"
@@ -18,7 +18,7 @@ bind_all
 wait_device
 pingpong ours ud 8 1000
 
-# A server that waits for its client has all its objects.
+# A server that waits for its client has created all its objects.
 "$BUILD/tests/adapters/lab/efa_pingpong" srd 40 100 >server.out 2>&1 &
 server=$!
 until ss -Hltn 'sport = 18515' | grep -q .; do

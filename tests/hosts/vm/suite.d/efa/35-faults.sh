@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Commands that the adapter answers with an error or late. A program gets the driver's errno, the message names device
-# and function, and nothing of it remains.
+# The adapter answers commands with an error or late. A program gets the driver's errno, the message names device and
+# function, and no object is left.
 
 . "$SUITE/played.sh"
 program="$BUILD/tests/adapters/lab/efa_pingpong srd 40 100"

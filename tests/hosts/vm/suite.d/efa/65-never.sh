@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# A command that is never answered. The driver gives it half a minute and refuses all others from then on, until it is bound
-# again. Programs get its errnos.
+# The adapter never answers a command. The driver waits for half a minute, and refuses all other commands until it is
+# bound again. Programs get its errnos.
 
 . "$SUITE/played.sh"
 

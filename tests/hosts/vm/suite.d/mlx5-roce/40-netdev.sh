@@ -10,7 +10,7 @@ ip -n peer addr add 198.51.100.2/24 dev wire0
 ip -n peer addr add 2001:db8:1::2/64 dev wire0 nodad
 ip -n peer link set wire0 up
 head -c 1000000 /dev/urandom >sent
-# transfer ADDRESS: a megabyte to the other end, which sends it back.
+# transfer ADDRESS: send a megabyte to the other end, which sends it back.
 transfer()
 {
     ip netns exec peer /usr/bin/python3 -c '

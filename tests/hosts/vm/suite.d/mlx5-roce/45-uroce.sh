@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# An adapter under the kernel's driver and a host with uroce, on one cable: operations both ways with every byte checked, refused
-# ones too, and ping-pongs.
+# Connect an adapter under the kernel's driver and a host with uroce by one cable: operations in both directions with
+# every byte checked, refused operations, and ping-pongs.
 
 . "$SUITE/played.sh"
 ip netns add peer
@@ -14,7 +14,7 @@ ip -n peer link set wire0 up
 export UROCE=off ITERS=20
 there=(ip netns exec peer env UROCE=on:wire0 RT_DEVICE=uroce_wire0)
 
-# both PORT PROGRAM [OPTION...]: a server there, and a client here.
+# both PORT PROGRAM [OPTION...]: run a server there and a client here.
 both()
 {
     local server code port=$1
@@ -58,7 +58,8 @@ for cases in rc_send rc_write rc_atomics rc_wrong_key rc_out_of_range rc_too_lon
     operations -o $cases
 done
 operations -6 -o rc_read
-# rping of librdmacm's two connection managers: the kernel's here, the one of uroce there.
+# rping with two connection managers: the kernel's on this host, and the one of librdmacm on the
+# host with uroce.
 "$SUITE/../../programs/cm-pair" "${there[@]}" rping -s -a 198.51.100.2 -C 3 -V -v -- rping -c -a 198.51.100.2 -C 3 -V -v >result 2>&1 ||
     { fail "rping to uroce:"; cat result; }
 "$SUITE/../../programs/cm-pair" rping -s -a 198.51.100.1 -C 3 -V -v -- "${there[@]}" rping -c -a 198.51.100.1 -C 3 -V -v >result 2>&1 ||

@@ -6,7 +6,7 @@
 . "$SUITE/played.sh"
 address=198.51.100.1
 theirs='env -u LD_LIBRARY_PATH stdbuf -oL /usr/bin/'
-# No device of this tree's own: what connects is the adapter.
+# Switch off uroce, so that all connections use the adapter.
 export UROCE=off
 
 pair()

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# perftest on an Ethernet port, with and without events, with both libraries. It has no events for writes, and its programs of
-# latency post more than their queue holds when an event is early.
+# perftest on an Ethernet port, with and without events, with both libraries. perftest has no events for writes. Its
+# latency programs post more requests than their queue has room for if an event is early.
 
 . "$SUITE/played.sh"
 perftest()

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# UCX on the kernel's driver: its transport that writes mlx5's rings itself, and the one by verbs, with both libraries.
+# UCX on the kernel's driver with both libraries: its transport that writes mlx5's rings itself, and its transport
+# that uses verbs.
 
 type -P ucx_perftest >/dev/null || { echo "ucx_perftest is not installed"; exit 77; }
 . "$SUITE/played.sh"

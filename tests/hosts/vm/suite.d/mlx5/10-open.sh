@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The kernel's drivers mlx5_core and mlx5_ib on an adapter that a process plays: how the device describes itself, with both
-# libraries, and whether the adapter has met a command that it does not know.
+# The kernel's drivers mlx5_core and mlx5_ib on an adapter that a process plays. Both libraries print the properties
+# of the device, and the adapter must not have met an unknown command.
 
 . "$SUITE/played.sh"
 ibv_devinfo -v >ours 2>messages || fail "ibv_devinfo: $?"

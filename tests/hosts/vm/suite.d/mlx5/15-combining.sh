@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Stores that a processor combines. The driver tests an adapter whose firmware has them, and may find that they do not work.
-# Programs then write requests to the page of doorbells, or doorbells alone.
+# Stores that a processor combines. The driver tests an adapter whose firmware announces them, and may find that they
+# do not work. Programs then write requests to the page of doorbells, or only doorbells.
 
 . "$SUITE/played.sh"
 
-# copies: how many requests the page of doorbells had since the last call.
+# copies: print how many requests were written to the page of doorbells since the last call.
 copies()
 {
     echo copies >/run/play_mlx5
@@ -16,7 +16,8 @@ copies()
     : >/run/play_mlx5.log
 }
 
-# The test has a tenth of a second, which a busy host may take away. mlx5_ib then has no device, and is bound once more.
+# The test takes a tenth of a second, which a busy host may exceed. mlx5_ib then registers no device. Bind it once
+# more.
 rebind()
 {
     local try n

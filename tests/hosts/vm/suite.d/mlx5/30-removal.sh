@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Removal of the device: by sysfs with a rescan of the buses, and the driver's unbinding under a program with traffic, which loses
-# its connection and ends.
+# Remove the device: by sysfs with a rescan of the buses, and by unbinding the driver under a program with traffic,
+# which loses its connection and ends.
 
 . "$SUITE/played.sh"
 check()

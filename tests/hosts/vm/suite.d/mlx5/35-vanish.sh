@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# The adapter vanishes while programs exchange messages. A program that waits for events ends by itself, a program that polls
-# lives on until it is told to end, and the device's event of a fatal error arrives. A new adapter works then.
+# The adapter vanishes while programs exchange messages. A program that waits for events ends by itself. A program
+# that polls continues until it is told to end, and it gets the event of a fatal error. A new adapter works
+# afterwards.
 
 . "$SUITE/played.sh"
 
-# A server and a client of ibv_rc_pingpong, which have their connection.
+# Run a server and a client of ibv_rc_pingpong, and wait for their connection.
 start_traffic()
 {
     with "$1" ibv_rc_pingpong -d "$RT_DEVICE" -n 100000000 "${@:3}" -p "$2" >"server.$2" 2>&1 &
@@ -20,7 +21,7 @@ start_traffic()
     done
 }
 
-# ended NAME PROCESS: wait for the end of a process, half a minute at most.
+# ended NAME PROCESS: wait for the end of a process for at most half a minute.
 ended()
 {
     local n

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Commands that the adapter answers with an error or late. A program gets the driver's errno, the message names device
-# and function, and nothing of it remains.
+# The adapter answers commands with an error or late. A program gets the driver's errno, the message names device and
+# function, and no object is left.
 
 . "$SUITE/played.sh"
 program="ibv_rc_pingpong -d $RT_DEVICE -c -e"
@@ -19,7 +19,7 @@ refused()
     fi
 }
 
-# Of two kinds of pages one is enough.
+# A program needs only one of the two kinds of pages.
 count=2 refused 0x802 8 ibv_open_device "Cannot allocate memory"
 refused 0x816 1 ibv_open_device "Input/output error"
 refused 0x800 8 ibv_alloc_pd "Cannot allocate memory"

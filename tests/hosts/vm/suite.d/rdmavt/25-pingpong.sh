@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Each ping-pong on a device of rdmavt, with this tree's libraries and with the distribution's, between both as well, and
-# how the device describes itself to either.
+# Run each ping-pong on a device of rdmavt with this tree's libraries, with the distribution's, and between both. Both
+# libraries print the properties of the device.
 
 failed=0
 check()

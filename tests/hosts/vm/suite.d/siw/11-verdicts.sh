@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Nothing that the distribution's library and its plug-in accept on soft iWARP is refused by this tree's.
+# On soft iWARP this tree's library must not refuse requests that the distribution's library and plug-in
+# accept.
 
 if ! dpkg-query -W ibverbs-providers >/dev/null 2>&1; then
     echo "the distribution's ibverbs-providers are not installed"
@@ -8,7 +9,7 @@ if ! dpkg-query -W ibverbs-providers >/dev/null 2>&1; then
 fi
 failed=0
 theirs=$(dirname "$(ldconfig -p | awk '/libibverbs.so.1/ { print $NF; exit }')")
-# Of transitions and work requests there are none without a connection.
+# Without a connection there are neither transitions nor work requests.
 for part in queries objects create_qp; do
     LD_LIBRARY_PATH=$theirs timeout 180 "$BUILD/tests/hosts/vm/verdicts" "$RT_DEVICE" $part >theirs ||
         { echo "$part, theirs: exit code $?"; failed=1; }

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Connections on soft iWARP: the programs of librdmacm, this tree's and the distribution's on its libraries, at both
-# ends and at one each.
+# Connections on soft iWARP: this tree's programs of librdmacm at both ends, the distribution's programs and
+# libraries at both ends, and one of each.
 
 failed=0
 addr=192.0.2.1

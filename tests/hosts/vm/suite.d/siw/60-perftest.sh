@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 # The distribution's perftest on soft iWARP, connected by librdmacm.
 
-# An odd number of messages: on iWARP ib_send_bw sends no more than the server has posted receives for, until the server's word
-# that it posted more is written to its memory, which no event tells of. With -e it sleeps then for ever, if the word came too late.
-# The receives are as many as the messages, of which the last must wait so, but an even number.
+# Send an odd number of messages. On iWARP ib_send_bw sends no more messages than the server has posted receives. The
+# server writes the number of new receives into the client's memory, and no event reports this write. With -e the
+# client sleeps for ever if the write comes too late. With an even number of messages the last message waits for such
+# a write, because there are as many receives as messages.
 readonly COUNT=51
 type -P ib_send_bw >/dev/null || { echo "perftest is not installed"; exit 77; }
 failed=0
