@@ -2,8 +2,9 @@
 /*
  * Loaded into ucx_perftest: puts its buffers on the pages that PAGES in the environment names, huge
  * or ordinary, and writes to them. Without this library ucx_perftest gets no huge pages for a
- * buffer of less than 2 MiB. It sends from memory that it never wrote to, all of which is one page
- * of zeros, and a copy from there is a third faster than a copy of a program's data.
+ * buffer of less than 2 MiB. Without the library it also sends from memory that it never wrote to.
+ * All of that memory is one page of zeros, and a copy from there is a third faster than a copy of a
+ * program's data.
  */
 #include <errno.h>
 #include <stdbool.h>
