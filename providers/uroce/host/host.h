@@ -108,10 +108,12 @@ struct uroce_host {
 	_Atomic(struct uroce_qp *) *qps;
 	atomic_uint qp_count; /* written under lock */
 	uint32_t next_qpn;
-	/* [index of the QPN]; under lock, like the next three members */
+	/* [index of the QPN]; under lock, like the next four members */
 	struct uroce_resting *resting;
 	struct uroce_rest rests[PATH_STRANDS];
-	bool rests_full; /* no further block is claimed to let numbers rest */
+	bool rests_full;       /* no further block is claimed to let numbers rest */
+	uint16_t parts_looked; /* parts of the first block that part_look() has checked, a bit each
+				*/
 	uint32_t next_srqn;
 	atomic_uint next_handle; /* next handle of a CQ or SRQ */
 	pthread_mutex_t lock;	 /* devices, QP numbers */

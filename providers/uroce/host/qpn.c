@@ -11,6 +11,7 @@ enum {
 	QP_INDEX_MASK = (1 << UROCE_QP_INDEX_BITS) - 1,
 	BLOCK = 1 << UROCE_QPN_BLOCK_BITS,
 	BLOCK_MASK = BLOCK - 1,
+	PART = 1 << UROCE_QPN_PART_BITS,
 	REST_BLOCKS = 16, /* maximum of blocks that are claimed to let numbers rest */
 };
 #define REST 60000000000ull /* ns; as long as TCP keeps a closed connection */
@@ -49,7 +50,7 @@ static int block_add(struct uroce_host *host, bool needed)
  *
  * A peer, or a packet on its way, may name a QP for some time after that QP has gone. If a peer
  * knew the number, it rests before another QP gets it: for a minute, or until the process lacks
- * numbers.
+ * numbers. Numbers that peers of a former process may know rest as well.
  */
 
 static void rest_begin(struct uroce_host *host, uint32_t index)
@@ -79,6 +80,26 @@ static void rests_end(struct uroce_host *host, struct uroce_rest *rest)
 
 	while (rest->count && host->resting[rest->first].until <= now)
 		rest_end_first(host, rest);
+}
+
+/*
+ * Before the first use of a part of the first block, check whether a former process used it. If so,
+ * let its numbers rest for a minute, because the kernel does not report how long they have rested.
+ * Return: false: they have begun to rest. Further blocks were checked when they were claimed.
+ */
+static bool part_look(struct uroce_host *host, uint32_t index)
+{
+	uint16_t slot = block_of(host, index);
+	uint32_t bit = 1u << uroce_qpn_part(index), first = index & ~(PART - 1u);
+
+	if (slot != host->paths.slot || host->parts_looked & bit)
+		return true;
+	host->parts_looked |= bit;
+	if (!uroce_shm_part_rests(slot, uroce_qpn_part(index)))
+		return true;
+	for (uint32_t i = first; i < first + PART; i++)
+		rest_begin(host, i);
+	return false;
 }
 
 /* --- the next number; under host->lock --- */
@@ -160,6 +181,10 @@ static int index_take(struct uroce_host *host, unsigned int strand, uint32_t *re
 		 */
 		if (!block_of(host, index)) {
 			host->next_qpn = index + BLOCK;
+			continue;
+		}
+		if (!part_look(host, index)) {
+			r = strand_choose(host, &strand);
 			continue;
 		}
 		host->next_qpn = index + 1;

@@ -48,6 +48,7 @@ enum {
 	MULTICAST_QPN = 0xffffff,
 	UROCE_MAX_SGE = 32,
 	UROCE_QPN_BLOCK_BITS = 10, /* QPN: slot << 10 | number in its block */
+	UROCE_QPN_PART_BITS = 6,   /* a part of a block has 64 numbers; see shm_rest.c */
 	/* slot 0 belongs to no process: it has QPs 0 and 1 */
 	UROCE_SLOTS = 1 << (24 - UROCE_QPN_BLOCK_BITS),
 	UROCE_FAMILY_BITS = 8, /* last bits of a slot, equal in the slots of one process */
@@ -73,6 +74,12 @@ enum {
 static inline uint16_t uroce_qpn_slot(uint32_t qpn)
 {
 	return qpn >> UROCE_QPN_BLOCK_BITS & (UROCE_SLOTS - 1);
+}
+
+/* Return the part of its block to which a QPN belongs. */
+static inline unsigned int uroce_qpn_part(uint32_t qpn)
+{
+	return (qpn & ((1 << UROCE_QPN_BLOCK_BITS) - 1)) >> UROCE_QPN_PART_BITS;
 }
 
 /* Return the place of a slot among the blocks of its process. Each block has another place. */

@@ -214,6 +214,11 @@ static int qp_modify_locked(struct uroce_qp *qp, const struct verbs_modify_qp *i
 	return 0;
 }
 
+static bool is_step_to_rtr(const struct verbs_modify_qp *in)
+{
+	return in->mask & IBV_QP_STATE && in->attr->qp_state == IBV_QPS_RTR;
+}
+
 /*
  * Drop packets of the QP's former connection that have arrived but were not received yet, because
  * the next connection may have the same QP numbers. An adapter receives packets at once, this
@@ -222,7 +227,7 @@ static int qp_modify_locked(struct uroce_qp *qp, const struct verbs_modify_qp *i
  */
 static void former_drain(struct uroce_qp *qp, const struct verbs_modify_qp *in)
 {
-	if (in->mask & IBV_QP_STATE && in->attr->qp_state == IBV_QPS_RTR && qp->was_connected)
+	if (is_step_to_rtr(in) && qp->was_connected)
 		uroce_progress_drain_full(qp_host(qp));
 }
 
@@ -291,6 +296,8 @@ int uroce_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		uroce_shm_find_begin(qp_host(qp)->shm);
 	r = qp_prepare(qp, in->attr, in->mask, &got);
 	if (!r) {
+		if (is_step_to_rtr(in))
+			uroce_shm_rest_later(qp_host(qp)->shm, qp->vqp.qp.qp_num);
 		former_drain(qp, in);
 		r = qp_modify(qp, in, &got);
 	}

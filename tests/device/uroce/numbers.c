@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Numbers of queue pairs: the first number of a process is random, and the number of a queue
- * pair that was connected is not reused as long as its peer may know it. */
+ * pair that was connected is not reused as long as its peer may know it, whichever process had it.
+ */
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -11,6 +12,10 @@ enum {
 	BLOCK = 1024,	    /* numbers of a process, which follow each other */
 	CONNECTIONS = 3000, /* more than a block has numbers */
 	NUMBERS = 1 << 24,
+	MANY = 600,    /* two processes together use more numbers than a block has */
+	RESTARTS = 40, /* more than a block has parts */
+	SIZE = 64,
+	PSN = 100, /* first one of both connections, as many programs choose it */
 };
 
 static void first_is_random(void)
@@ -94,10 +99,149 @@ static void rests_end_early(void)
 	rt_close(dev);
 }
 
+/* --- numbers of a process that was killed --- */
+
+/* Report the numbers of many connected queue pairs, and keep these. */
+static void many(int socket, int unused)
+{
+	struct rt_dev *dev = rt_open();
+
+	for (int i = 0; i < MANY; i++) {
+		struct rt_side side = rt_side_open(dev, NULL, NULL);
+		struct rt_address self = rt_side_address(&side);
+
+		rt_side_connect(&side, &self);
+		rt_tell(socket, self.qpn);
+	}
+	pause();
+}
+
+static void rest_after_kill(void)
+{
+	static bool used[NUMBERS];
+
+	for (int round = 0; round < 2; round++) {
+		struct rt_child child = rt_child_start(many, 0);
+
+		for (int i = 0; i < MANY; i++) {
+			uint32_t qpn = rt_hear(child.socket);
+
+			if (used[qpn])
+				FAIL("number 0x%x came again in the next process", qpn);
+			used[qpn] = true;
+		}
+		rt_child_kill(&child);
+	}
+}
+
+static struct rt_address connect_to(struct rt_side *side, int socket)
+{
+	struct rt_address self = rt_side_address(side), peer = rt_exchange(socket, &self);
+
+	rt_side_connect(side, &peer);
+	rt_exchange(socket, &self);
+	return peer;
+}
+
+/* Connect a queue pair with one of the parent, until the parent ends this process. */
+static void former(int socket, int unused)
+{
+	struct rt_side side = rt_side_open(rt_open(), NULL, NULL);
+
+	side.psn = PSN;
+	connect_to(&side, socket);
+	pause();
+}
+
+/* Open queue pairs until one has the number @qpn. Without one, return the last. */
+static struct rt_side side_with(struct rt_dev *dev, uint32_t qpn)
+{
+	struct rt_side side = rt_side_open(dev, NULL, NULL);
+
+	for (int i = 1; i < BLOCK && side.qp->qp_num != qpn; i++)
+		side = rt_side_open(dev, NULL, NULL);
+	return side;
+}
+
+/* Receive one message with the number of the former process if it is to be had. */
+static void successor(int socket, int unused)
+{
+	uint32_t qpn = rt_hear(socket);
+	struct rt_side side = side_with(rt_open(), qpn);
+
+	side.psn = PSN;
+	connect_to(&side, socket);
+	rt_recv(&side, 2, 0, SIZE);
+	rt_tell(socket, qpn);
+	EXPECT(&side, 2, IBV_WC_RECV);
+	VERIFY(side.buf.p, SIZE, 2);
+	rt_tell(socket, qpn);
+}
+
+static void send_to(struct rt_side *side, int seed)
+{
+	struct ibv_sge sge = rt_sge(side, 0, SIZE);
+	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
+
+	rt_fill(side->buf.p, SIZE, seed);
+	POST(side, &wr);
+}
+
+/* The former peer of a killed process sends once more. The next process does not receive it. */
+static void former_peer_reaches_nobody(void)
+{
+	struct rt_child first = rt_child_start(former, 0), second = rt_child_start(successor, 0);
+	struct rt_dev *dev = rt_open();
+	struct rt_side old = rt_side_open(dev, NULL, NULL), new = rt_side_open(dev, NULL, NULL);
+	uint32_t qpn;
+
+	old.psn = new.psn = PSN;
+	qpn = connect_to(&old, first.socket).qpn;
+	rt_child_kill(&first);
+	rt_tell(second.socket, qpn);
+	connect_to(&new, second.socket);
+	rt_hear(second.socket);
+	send_to(&old, 1);
+	CHECK(rt_wait(&old).status != IBV_WC_SUCCESS);
+	send_to(&new, 2);
+	EXPECT(&new, 1, IBV_WC_SEND);
+	rt_hear(second.socket);
+	rt_child_finish(&second);
+}
+
+static void former_later(int socket, int unused)
+{
+	rt_hear(socket);
+	former(socket, unused);
+}
+
+/* More processes than a block has parts open the device one after another. All reach the parent. */
+static void restarts(void)
+{
+	struct rt_child children[RESTARTS];
+	struct rt_dev *dev;
+
+	for (int i = 0; i < RESTARTS; i++)
+		children[i] = rt_child_start(former_later, 0);
+	dev = rt_open();
+	for (int i = 0; i < RESTARTS; i++) {
+		struct rt_side side = rt_side_open(dev, NULL, NULL);
+
+		side.psn = PSN;
+		rt_tell(children[i].socket, i);
+		connect_to(&side, children[i].socket);
+		rt_child_kill(&children[i]);
+		rt_side_close(&side);
+	}
+}
+
 static const struct rt_case cases[] = {
 	{ "first_is_random", first_is_random },
 	{ "rests", rests },
 	{ "unknown_need_no_rest", unknown_need_no_rest },
 	{ "rests_end_early", rests_end_early },
+	{ "rest_after_kill", rest_after_kill },
+	{ "former_peer_reaches_nobody", former_peer_reaches_nobody },
+	{ "restarts", restarts },
 };
 RT_MAIN(cases)

@@ -44,6 +44,7 @@ int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
 	shm->host = host;
 	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
 		shm->listeners[i] = -1;
+	shm_rests_init(shm);
 	shm->bell = shm->board_fd = shm->look = shm->looked_at = -1;
 	shm->patience = PATIENCE;
 	shm->path = (struct uroce_path){ .ops = &uroce_shm_ops,
@@ -94,6 +95,7 @@ void uroce_shm_close(struct uroce_shm *shm)
 	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
 		if (shm->listeners[i] >= 0)
 			close(shm->listeners[i]);
+	shm_rests_end(shm);
 	if (shm->bell >= 0)
 		close(shm->bell);
 	shm_trust_end(shm);

@@ -27,6 +27,7 @@
  *   shm_shared.c   files in memory that two processes map
  *   shm_ring.c     rings of records
  *   shm_slot.c     slots
+ *   shm_rest.c     numbers that rest after the end of a process
  *   shm_trust.c    which processes may be peers
  *   shm_call.c     the handshake of the process that wants a peer
  *   shm_waiter.c   waiting for the end of the handshake
@@ -97,12 +98,24 @@ enum {
 	SHM_AHEAD = 2, /* called before a thread wanted it */
 };
 
+enum {
+	SHM_PARTS = 1 << (UROCE_QPN_BLOCK_BITS - UROCE_QPN_PART_BITS), /* of a block */
+};
+
+/* Numbers that rest after the end of this process. */
+struct shm_rest {
+	atomic_bool begun; /* a peer may know one of them */
+	int fd;		   /* socket that makes them rest; -1 or -errno: they do not */
+};
+
 struct uroce_shm {
 	struct uroce_path path;
 	struct path_host *host;
-	int listeners[UROCE_BLOCKS]; /* listeners of this process's slots, indexed by
-					uroce_slot_place(); -1: none */
-	int bell;		     /* eventfd of this process */
+	int listeners[UROCE_BLOCKS];	     /* listeners of this process's slots, indexed by
+						uroce_slot_place(); -1: none */
+	struct shm_rest rests[UROCE_BLOCKS]; /* whole further slots, by the same index */
+	struct shm_rest parts[SHM_PARTS];    /* parts of the first slot */
+	int bell;			     /* eventfd of this process */
 	int board_fd;
 	bool fences;		 /* this process can fence for its peers: fence.h */
 	atomic_uint editions;	 /* last value of an edition on the board */
@@ -183,6 +196,16 @@ bool uroce_shm_complete(struct uroce_shm *shm, uint64_t now);
  * -errno: go on without a turn.
  */
 int uroce_shm_turn_take(void);
+
+/* --- shm_rest.c --- */
+
+/* Return whether numbers of this part of a slot rest. A further slot has only part 0. */
+bool uroce_shm_part_rests(uint16_t slot, unsigned int part);
+/*
+ * Let numbers near @qpn rest for a minute when this process ends, because a peer may know @qpn.
+ * Only the first call for a part makes system calls.
+ */
+void uroce_shm_rest_later(struct uroce_shm *shm, uint32_t qpn);
 
 /* Return the listener of the first slot of this process. */
 static inline int uroce_shm_listener(const struct uroce_shm *shm)

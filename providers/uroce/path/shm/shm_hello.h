@@ -85,6 +85,12 @@ bool shm_slot_is_named(uint16_t slot, const char *name, size_t length);
 /* Return whether the process that listens at @slot may be a peer. @conn: a connection to it. */
 bool shm_slot_admits(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid);
 
+/* --- shm_rest.c --- */
+
+void shm_rests_init(struct uroce_shm *shm);
+/* Close the sockets. Async-signal-safe. */
+void shm_rests_end(struct uroce_shm *shm);
+
 /* --- shm_listing.c --- */
 
 /* Slots at which a process listens. */

@@ -480,6 +480,7 @@ void uroce_shm_forked(struct uroce_shm *shm)
 	shm_segments_forked(shm);
 	shm_fd_forget(&shm->board_fd);
 	shm_trust_end(shm);
+	shm_rests_end(shm);
 	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
 		shm->listeners[i] = -1;
 	shm->bell = -1;

@@ -245,12 +245,17 @@ static unsigned int slots_own(const struct uroce_shm *shm)
 	return count;
 }
 
-/* Claim a slot that is free, at a place at which this process has no slot. */
-static int slot_claim_one(struct uroce_shm *shm, uint16_t slot, int fd)
+/*
+ * Claim a slot that is free, at a place at which this process has no slot. @resting: even if its
+ * numbers rest
+ */
+static int slot_claim_one(struct uroce_shm *shm, uint16_t slot, int fd, bool resting)
 {
-	int r = shm->listeners[uroce_slot_place(slot)] >= 0 ? -EADDRINUSE
-							    : slot_listen(shm, slot, fd);
+	int r = -EADDRINUSE;
 
+	if (shm->listeners[uroce_slot_place(slot)] < 0 &&
+	    (resting || !uroce_shm_part_rests(slot, 0)))
+		r = slot_listen(shm, slot, fd);
 	return r < 0 ? r : slot;
 }
 
@@ -258,16 +263,26 @@ static int slot_claim_one(struct uroce_shm *shm, uint16_t slot, int fd)
  * Claim a further slot from the highest on, away from first slots. Prefer the family of the first
  * slot, because UDP datagrams are steered by family.
  */
-static int slot_claim_more(struct uroce_shm *shm, int fd)
+static int slot_claim_more(struct uroce_shm *shm, int fd, bool resting)
 {
 	unsigned int family = 1 << UROCE_FAMILY_BITS, slot;
 	int r = -EADDRINUSE;
 
 	for (slot = SHM_SLOTS - family + shm->host->slot % family;
 	     slot >= UROCE_FIRST_SLOTS && r == -EADDRINUSE; slot -= family)
-		r = slot_claim_one(shm, slot, fd);
+		r = slot_claim_one(shm, slot, fd, resting);
 	for (slot = SHM_SLOTS - 1; slot && r == -EADDRINUSE; slot--)
-		r = slot_claim_one(shm, slot, fd);
+		r = slot_claim_one(shm, slot, fd, resting);
+	return r;
+}
+
+/* Claim a further slot, one whose numbers rest only if there is no other. */
+static int slot_claim_any(struct uroce_shm *shm, int fd)
+{
+	int r = slot_claim_more(shm, fd, false);
+
+	if (r == -EADDRINUSE)
+		r = slot_claim_more(shm, fd, true);
 	return r == -EADDRINUSE ? -ENOMEM : r;
 }
 
@@ -276,7 +291,7 @@ int uroce_shm_slot_more(struct uroce_shm *shm, bool needed)
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct shm_peer *self = shm_peer_lookup(shm, shm->host->slot);
 	int r = fd < 0 ? -errno : shm->host->events->watch(shm->host, fd, WATCH_LISTENER, NULL);
-	int slot = r < 0 ? r : slot_claim_more(shm, fd);
+	int slot = r < 0 ? r : slot_claim_any(shm, fd);
 
 	if (slot < 0) {
 		if (fd >= 0 && !r)
