@@ -2,6 +2,7 @@
 /* Numbers of queue pairs: the first number of a process is random, and the number of a queue
  * pair that was connected is not reused as long as its peer may know it, whichever process had it.
  */
+#include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -235,6 +236,40 @@ static void restarts(void)
 	}
 }
 
+/* --- further blocks --- */
+
+/* Connect a queue pair of the first block, offer one of a further block, and stop. */
+static void stopping(int socket, int unused)
+{
+	struct rt_dev *dev = rt_open();
+	struct rt_side side = rt_side_open(dev, NULL, NULL);
+	uint32_t first = side.qp->qp_num;
+	struct rt_address further;
+
+	connect_to(&side, socket);
+	while (side.qp->qp_num / BLOCK == first / BLOCK)
+		side = rt_side_open(dev, NULL, NULL);
+	further = rt_side_address(&side);
+	rt_exchange(socket, &further);
+	raise(SIGSTOP);
+}
+
+/* A peer is stopped. It need not answer for the number of a further block. */
+static void further_of_stopped(void)
+{
+	struct rt_child child = rt_child_start(stopping, 0);
+	struct rt_dev *dev = rt_open();
+	struct rt_side side = rt_side_open(dev, NULL, NULL), next = rt_side_open(dev, NULL, NULL);
+	struct rt_address self = rt_side_address(&next), further;
+	int status;
+
+	connect_to(&side, child.socket);
+	further = rt_exchange(child.socket, &self);
+	CHECK(waitpid(child.pid, &status, WUNTRACED) == child.pid && WIFSTOPPED(status));
+	rt_side_connect(&next, &further);
+	rt_child_kill(&child);
+}
+
 static const struct rt_case cases[] = {
 	{ "first_is_random", first_is_random },
 	{ "rests", rests },
@@ -243,5 +278,6 @@ static const struct rt_case cases[] = {
 	{ "rest_after_kill", rest_after_kill },
 	{ "former_peer_reaches_nobody", former_peer_reaches_nobody },
 	{ "restarts", restarts },
+	{ "further_of_stopped", further_of_stopped },
 };
 RT_MAIN(cases)

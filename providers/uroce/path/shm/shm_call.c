@@ -10,6 +10,10 @@
 #include "providers/uroce/path/shm/shm_hello.h"
 #include "providers/uroce/path/shm/shm_ptracer.h"
 
+enum {
+	CALL_DONE = 1, /* the attempt has succeeded without an answer */
+};
+
 bool shm_connects_first(const struct uroce_shm *shm, uint16_t slot)
 {
 	return shm->host->slot < slot;
@@ -71,6 +75,13 @@ int shm_call_admit(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pi
 		r = -EPERM;
 	*ret_process = r < 0 ? -1 : take_fd(&process);
 	return r;
+}
+
+/* Enter a further slot of a peer. */
+static void slot_enter(struct uroce_shm *shm, uint16_t slot, struct shm_peer *peer)
+{
+	peer->has_more = true;
+	atomic_store_explicit(&shm->by_slot[slot], peer, memory_order_release);
 }
 
 /* --- an attempt; under shm->lock --- */
@@ -140,10 +151,46 @@ static int call_say(struct uroce_shm *shm, struct shm_call *call)
 	return r;
 }
 
+/* Return the only peer of process @pid, or NULL if there are none or several. */
+static struct shm_peer *peer_of_process(const struct uroce_shm *shm, pid_t pid)
+{
+	struct shm_peer *peer, *found = NULL;
+
+	LIST_FOREACH(peer, &shm->peers, entry) {
+		if (peer->dead || peer->self || peer->pid != pid)
+			continue;
+		if (found)
+			return NULL;
+		found = peer;
+	}
+	return found && shm_peer_ready(found) && shm_life_lasts(found) ? found : NULL;
+}
+
+/*
+ * If the called slot is a further one of a peer, enter it. The kernel reports the process of the
+ * slot, so the peer need not answer, and may be stopped.
+ */
+static bool call_is_of_peer(struct uroce_shm *shm, const struct shm_call *call)
+{
+	struct shm_peer *peer;
+
+	if (call->slot < UROCE_FIRST_SLOTS)
+		return false;
+	/* Otherwise the peer could leave the table in between. */
+	path_host_stop(shm->host);
+	peer = peer_of_process(shm, call->pid);
+	if (peer)
+		slot_enter(shm, call->slot, peer);
+	path_host_go(shm->host);
+	return peer;
+}
+
 static int call_begin(struct uroce_shm *shm, struct shm_call *call)
 {
 	int r = shm_call_admit(shm, call->slot, call->conn, &call->pid, &call->process);
 
+	if (!r && call_is_of_peer(shm, call))
+		return CALL_DONE;
 	return r < 0 ? r : call_say(shm, call);
 }
 
@@ -158,8 +205,8 @@ void shm_call_by(struct uroce_shm *shm, struct shm_call *call, int conn)
 	}
 	call->conn = conn;
 	r = conn < 0 ? conn : call_begin(shm, call);
-	if (r < 0)
-		shm_call_end(shm, call->slot, r);
+	if (r)
+		shm_call_end(shm, call->slot, min_of(r, 0));
 }
 
 void shm_call_try(struct uroce_shm *shm, struct shm_call *call)
@@ -240,8 +287,7 @@ static int call_referred(struct uroce_shm *shm, const struct shm_call *call, uin
 	}
 	if (peer->pid != call->pid)
 		return -EPROTO;
-	peer->has_more = true;
-	atomic_store_explicit(&shm->by_slot[call->slot], peer, memory_order_release);
+	slot_enter(shm, call->slot, peer);
 	return 0;
 }
 
