@@ -90,7 +90,8 @@ struct shm_call {
 };
 
 enum {
-	SHM_CALLS = 32, /* calls of neighbouring slots, which are allocated together */
+	SHM_CALLS = 32, /* calls of neighbouring places, which are allocated together */
+	SHM_FURTHER = (UROCE_SLOTS - UROCE_FIRST_SLOTS) >> UROCE_FAMILY_BITS, /* of a family */
 };
 
 enum {
@@ -131,7 +132,7 @@ struct uroce_shm {
 	pthread_mutex_t lock;	       /* protects calls and gone */
 	pthread_cond_t changed;	       /* signalled at the end of a call or of a handshake */
 	uint64_t patience;	       /* ns: time to wait for an answer */
-	/* by slot / SHM_CALLS, allocated at the first use */
+	/* by shm_call_place() / SHM_CALLS, allocated at the first use */
 	_Atomic(struct shm_call *) calls[SHM_SLOTS / SHM_CALLS];
 	/* accepted connections without a message yet, oldest first; only for the thread that
 	 * watches */
@@ -163,20 +164,34 @@ struct uroce_shm {
 	bool complete_cheap; /* the last check was short, so the next may follow at once */
 };
 
+/*
+ * Return the place of a slot among the calls. Further slots of one family have neighbouring places,
+ * because processes that start one after another have such slots.
+ */
+static inline unsigned int shm_call_place(unsigned int slot)
+{
+	unsigned int family = slot & ((1 << UROCE_FAMILY_BITS) - 1);
+
+	return slot < UROCE_FIRST_SLOTS ? slot
+					: UROCE_FIRST_SLOTS + family * SHM_FURTHER +
+						  ((slot - UROCE_FIRST_SLOTS) >> UROCE_FAMILY_BITS);
+}
+
 /* Return the calls of a slot. NULL: there were none for it and its neighbours. */
 static inline struct shm_call *uroce_shm_call_known(const struct uroce_shm *shm, unsigned int slot)
 {
+	unsigned int place = shm_call_place(slot);
 	struct shm_call *calls =
-		atomic_load_explicit(&shm->calls[slot / SHM_CALLS], memory_order_acquire);
+		atomic_load_explicit(&shm->calls[place / SHM_CALLS], memory_order_acquire);
 
-	return calls ? &calls[slot % SHM_CALLS] : NULL;
+	return calls ? &calls[place % SHM_CALLS] : NULL;
 }
 
 /* --- shm_slot.c --- */
 
 /*
  * Claim a further slot for QPs of this process. Return: the slot; -ENOMEM: none is free; another
- * -errno. An error is logged if the slot is @needed. One caller at a time.
+ * -errno. If the slot is @needed, take a worse one as well, and log an error. One caller at a time.
  */
 int uroce_shm_slot_more(struct uroce_shm *shm, bool needed);
 /* Return whether a process that may be a peer has @slot. */

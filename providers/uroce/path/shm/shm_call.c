@@ -44,9 +44,21 @@ static void refusal_keep(struct shm_call *call, pid_t pid)
 	atomic_store_explicit(&call->refused, pid + 1, memory_order_relaxed);
 }
 
+/* Return the slot of a place; see shm_call_place(). */
+static uint16_t place_slot(unsigned int place)
+{
+	unsigned int further = place - UROCE_FIRST_SLOTS;
+
+	return place < UROCE_FIRST_SLOTS
+		       ? place
+		       : UROCE_FIRST_SLOTS + (further % SHM_FURTHER << UROCE_FAMILY_BITS) +
+				 further / SHM_FURTHER;
+}
+
 struct shm_call *shm_call_of(struct uroce_shm *shm, uint16_t slot)
 {
 	struct shm_call *known = uroce_shm_call_known(shm, slot), *none = NULL, *calls;
+	unsigned int group = shm_call_place(slot) / SHM_CALLS;
 
 	if (known)
 		return known;
@@ -54,11 +66,11 @@ struct shm_call *shm_call_of(struct uroce_shm *shm, uint16_t slot)
 	if (!calls)
 		return NULL;
 	for (unsigned int i = 0; i < SHM_CALLS; i++)
-		calls[i] = (struct shm_call){ .slot = slot / SHM_CALLS * SHM_CALLS + i,
+		calls[i] = (struct shm_call){ .slot = place_slot(group * SHM_CALLS + i),
 					      .conn = -1,
 					      .process = -1,
 					      .guest = -1 };
-	if (!atomic_compare_exchange_strong(&shm->calls[slot / SHM_CALLS], &none, calls))
+	if (!atomic_compare_exchange_strong(&shm->calls[group], &none, calls))
 		free(calls); /* another thread was faster */
 	return uroce_shm_call_known(shm, slot);
 }
