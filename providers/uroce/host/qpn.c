@@ -136,9 +136,14 @@ static bool strand_free(struct uroce_host *host, unsigned int strand)
 /* Claim another block, so that numbers can rest. */
 static bool rest_block_add(struct uroce_host *host)
 {
-	if (!host->rests_full)
-		host->rests_full = blocks_count(host) >= REST_BLOCKS || block_add(host, false) < 0;
-	return !host->rests_full;
+	uint64_t now = uroce_now();
+
+	if (now < host->rests_full)
+		return false;
+	if (blocks_count(host) < REST_BLOCKS && block_add(host, false) >= 0)
+		return true;
+	host->rests_full = now + REST;
+	return false;
 }
 
 /*

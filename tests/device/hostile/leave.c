@@ -252,8 +252,14 @@ enum {
 	THIRD,
 	FOURTH,
 	LOCALS,
-	SLOT_SHIFT = 10, /* in the number of a queue pair */
 };
+
+/* Return the family of a number's slot, which equals the slot of the process. A number has a
+ * further slot if the numbers of the first slot rest after the end of many processes. */
+static unsigned int slot_of(uint32_t qpn)
+{
+	return qpn >> 10 & 0xff;
+}
 
 struct local {
 	pid_t pid;
@@ -278,7 +284,7 @@ static void local_receive(int socket)
 	struct rt_side side = rt_side_open(rt_open(), &datagrams, NULL);
 	struct rt_address address = rt_side_address(&side);
 
-	CHECK_INT(address.qpn >> SLOT_SHIFT, FIRST + 1);
+	CHECK_INT(slot_of(address.qpn), FIRST + 1);
 	rt_side_init(&side);
 	rt_side_rtr(&side, &address);
 	rt_recv(&side, 1, 0, 1000);
@@ -298,7 +304,7 @@ static void local_send(int socket, bool closes)
 	struct ibv_send_wr wr = rt_wr(IBV_WR_SEND, 1, &sge);
 	struct ibv_ah_attr attr;
 
-	CHECK_INT(address.qpn >> SLOT_SHIFT, THIRD + 1);
+	CHECK_INT(slot_of(address.qpn), THIRD + 1);
 	rt_side_init(&side);
 	rt_side_rtr(&side, &address);
 	rt_side_rts(&side);

@@ -260,29 +260,43 @@ static int slot_claim_one(struct uroce_shm *shm, uint16_t slot, int fd, bool res
 }
 
 /*
- * Claim a further slot from the highest on, away from first slots. Prefer the family of the first
- * slot, because UDP datagrams are steered by family.
+ * Claim a further slot of the family of the first slot, because UDP datagrams are steered by
+ * family. Begin with the highest, away from first slots.
  */
-static int slot_claim_more(struct uroce_shm *shm, int fd, bool resting)
+static int slot_claim_family(struct uroce_shm *shm, int fd, bool resting)
 {
-	unsigned int family = 1 << UROCE_FAMILY_BITS, slot;
+	unsigned int family = 1 << UROCE_FAMILY_BITS;
 	int r = -EADDRINUSE;
 
-	for (slot = SHM_SLOTS - family + shm->host->slot % family;
+	for (unsigned int slot = SHM_SLOTS - family + shm->host->slot % family;
 	     slot >= UROCE_FIRST_SLOTS && r == -EADDRINUSE; slot -= family)
-		r = slot_claim_one(shm, slot, fd, resting);
-	for (slot = SHM_SLOTS - 1; slot && r == -EADDRINUSE; slot--)
 		r = slot_claim_one(shm, slot, fd, resting);
 	return r;
 }
 
-/* Claim a further slot, one whose numbers rest only if there is no other. */
-static int slot_claim_any(struct uroce_shm *shm, int fd)
+static int slot_claim_stranger(struct uroce_shm *shm, int fd, bool resting)
 {
-	int r = slot_claim_more(shm, fd, false);
+	int r = -EADDRINUSE;
 
-	if (r == -EADDRINUSE)
-		r = slot_claim_more(shm, fd, true);
+	for (unsigned int slot = SHM_SLOTS - 1; slot && r == -EADDRINUSE; slot--)
+		r = slot_claim_one(shm, slot, fd, resting);
+	return r;
+}
+
+/*
+ * Claim the best further slot. A slot of another family, or one whose numbers rest, is worse than
+ * an early end of the rest of numbers, so claim it only if it is @needed.
+ */
+static int slot_claim_more(struct uroce_shm *shm, int fd, bool needed)
+{
+	int r = slot_claim_family(shm, fd, false);
+
+	if (r == -EADDRINUSE && needed)
+		r = slot_claim_family(shm, fd, true);
+	if (r == -EADDRINUSE && needed)
+		r = slot_claim_stranger(shm, fd, false);
+	if (r == -EADDRINUSE && needed)
+		r = slot_claim_stranger(shm, fd, true);
 	return r == -EADDRINUSE ? -ENOMEM : r;
 }
 
@@ -291,7 +305,7 @@ int uroce_shm_slot_more(struct uroce_shm *shm, bool needed)
 	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	struct shm_peer *self = shm_peer_lookup(shm, shm->host->slot);
 	int r = fd < 0 ? -errno : shm->host->events->watch(shm->host, fd, WATCH_LISTENER, NULL);
-	int slot = r < 0 ? r : slot_claim_any(shm, fd);
+	int slot = r < 0 ? r : slot_claim_more(shm, fd, needed);
 
 	if (slot < 0) {
 		if (fd >= 0 && !r)
