@@ -17,7 +17,7 @@
 
 #include "providers/uroce/path/shm/shm.h"
 #include "providers/uroce/path/shm/shm_hello.h"
-#include "providers/uroce/wire/header.h"
+#include "providers/uroce/wire/wire.h"
 
 /* 127.76.0.0/14: 4 bits for the part, 14 bits for the slot */
 #define REST_NETWORK   0x7f4c0000
