@@ -58,7 +58,7 @@ static void notify(void)
 	CHECK_OK(rdma_notify(t.server, IBV_EVENT_COMM_EST));
 	CM_TAKE(t.server_events, ESTABLISHED, 0);
 	REFUSED(rdma_notify(t.server, IBV_EVENT_COMM_EST), EISCONN);
-	/* the message itself arrives and raises no event */
+	/* the message itself, which arrives only now, raises no event */
 	CHECK_OK(rdma_establish(t.client));
 	CHECK_OK(rdma_disconnect(t.client));
 	CM_TAKE(t.server_events, DISCONNECTED, 0);

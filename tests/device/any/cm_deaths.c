@@ -93,7 +93,7 @@ static void outlive(struct rt_child *child, struct rdma_cm_id *id, enum step die
 	rt_child_kill(child);
 	if (die == STEP_ESTABLISHED || die == STEP_ASKED)
 		CM_TAKE(id->channel, DISCONNECTED, 0);
-	rdma_disconnect(id); /* ended already, or the peer has gone */
+	rdma_disconnect(id); /* may fail: the connection has ended already, or the peer has gone */
 	rt_cm_destroy(id);
 }
 

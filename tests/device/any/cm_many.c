@@ -14,7 +14,7 @@ struct two {
 	uint16_t port;
 };
 
-/* Mappings of the allocator come and go; those of the race detector are more. */
+/* The number of the allocator's mappings changes by itself; the race detector's changes more. */
 #ifdef __SANITIZE_THREAD__
 #define ALLOCATOR_MAPPINGS 25
 #else
@@ -132,8 +132,8 @@ static size_t memory_used(void)
 #endif
 }
 
-/* The first cycles create what is created once. The time wait of earlier connections has ended
- * by then; wait for the end of the last one. */
+/* The first cycles create what is created once. By then the time wait of earlier connections has
+ * ended; this waits for the end of the last one. */
 static void cycles(void)
 {
 	int count = number("CM_CYCLES", 500), patience = 60;

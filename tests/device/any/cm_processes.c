@@ -211,7 +211,7 @@ static void server_of_many(int socket, int count)
 	after = rt_use();
 	printf("  %d processes after %d: %+d descriptors, %+d mappings\n", count - count / 2,
 	       count / 2, after.descriptors - before.descriptors, after.mappings - before.mappings);
-	/* Resources of the last process may still be on their way out. */
+	/* The resources of the last process may not have been freed yet. */
 	CHECK(after.descriptors <= before.descriptors + 4);
 	CHECK(after.mappings <= before.mappings + 4);
 	CHECK_OK(rdma_destroy_id(listener));

@@ -80,7 +80,7 @@ static void remote(void)
 	rt_close(dev);
 }
 
-/* As local memory of a send and of a receive. */
+/* A send and a receive use the memory as their local memory. */
 static void local(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -111,7 +111,7 @@ static void local(void)
 	rt_close(dev);
 }
 
-/* A region of no bytes opens none, wherever in the memory it is. */
+/* A region of no bytes gives access to none, wherever in the memory it is. */
 static void no_bytes(void)
 {
 	struct rt_dev *dev = rt_open();

@@ -135,7 +135,8 @@ static void pd_first(void)
 	rt_close(dev);
 }
 
-/* So may a window and its region, and the queue pair is in the domain all the same. */
+/* A window and its region may outlive the view too; the queue pair of the domain can use them all
+ * the same. */
 static void window_first(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -204,7 +205,7 @@ static void mr(void)
 
 #define SIZE 40000
 
-/* Handles that the owner sends with the descriptor of its context. */
+/* The owner sends these handles with the descriptor of its context. */
 struct told {
 	uint32_t pd;
 	uint32_t mr; /* SIZE bytes from @addr, in memory that both processes can map */

@@ -57,7 +57,7 @@ static void immediate(void)
 	rt_close(dev);
 }
 
-/* Both directions at once, many laps of every ring, the PSN across its wrap. */
+/* Both sides send at once, until every ring has been used many times and the PSN has wrapped. */
 static void ring_wrap(void)
 {
 	enum {
@@ -147,7 +147,7 @@ static void largest(void)
 	rt_close(dev);
 }
 
-/* One call for a list; they arrive in order. */
+/* One call posts a list; the requests arrive in order. */
 static void list(void)
 {
 	enum {

@@ -66,7 +66,7 @@ static void port_speed(void)
 	int r = ibv_query_port_speed(dev->ctx, dev->port_num, &speed);
 
 	if (r == 0) {
-		CHECK(speed >= 25); /* one lane of the slowest */
+		CHECK(speed >= 25); /* in units of 100 Mbit/s: one lane at the lowest speed */
 		CHECK_INT(ibv_query_port_speed(dev->ctx, 200, &speed), EINVAL);
 	} else {
 		CHECK_INT(r, EOPNOTSUPP);

@@ -129,7 +129,7 @@ static void quit(int fd, struct rt_child *child)
 {
 	struct pollfd p = { .fd = child->socket, .events = POLLIN };
 
-	do /* the child may have heard it and gone */
+	do /* the child may have got the datagram and ended */
 		CHECK(rsend(fd, "quit", 4, 0) == 4 || errno == ECONNREFUSED);
 	while (poll(&p, 1, 200) == 0);
 	CHECK_OK(rclose(fd));

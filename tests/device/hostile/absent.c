@@ -34,7 +34,7 @@ enum how {
 	STOPPED,
 	FULL, /* no descriptor is free */
 	KILLED,
-	OWN_WAY, /* not absent at all, but refuses shared memory */
+	OWN_WAY, /* the peer is there, but refuses shared memory */
 };
 
 static const struct situation {

@@ -95,7 +95,7 @@ static void server(int socket, int count)
 	id = take(events);
 	CHECK_OK(rdma_accept(id, &param));
 	CHECK_OK(rdma_destroy_id(id));
-	/* another client's choice */
+	/* the request of another client, which chose its own type of service */
 	id = take(events);
 	check_class(id, OTHER_TOS);
 	CHECK_OK(rdma_reject(id, NULL, 0));

@@ -87,7 +87,7 @@ enum word {
 	END,	/* owner: nothing more is to come */
 };
 
-/* UROCE_PATH=udp: no peer copies data, and no call waits for a copy. */
+/* With UROCE_PATH=udp no peer copies data, and no call waits for a copy. */
 static bool by_packets(void)
 {
 	const char *path = getenv("UROCE_PATH");
@@ -346,7 +346,8 @@ static void owner_send(void)
 
 	write.wr.rdma.remote_addr = owner.peer.addr;
 	write.wr.rdma.rkey = owner.peer.rkey;
-	if (cell->work == FETCH_WRITE) { /* behind a send under way it is no copy */
+	/* a write behind a send that is under way does not become a copy */
+	if (cell->work == FETCH_WRITE) {
 		send.num_sge = 0;
 		send.next = &write;
 	}

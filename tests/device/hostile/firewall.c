@@ -252,7 +252,7 @@ static void write_many(struct talk *talk)
 	EXPECT(&talk->side, WRITES, IBV_WC_RDMA_WRITE);
 }
 
-/* Without a firewall packets come by flows, after a while again. */
+/* Without a firewall, packets go over the kernel's flows again after a while. */
 static void until_flows(struct talk *talk)
 {
 	unsigned long long before = counted("flows");

@@ -23,7 +23,7 @@ enum {
 
 enum finish {
 	DESTROY,
-	DESTROY_SRQ, /* and the queue pair before */
+	DESTROY_SRQ, /* destroys the queue pair before the SRQ */
 	RESET,
 	ERR,
 	ACCESS,

@@ -29,7 +29,7 @@ enum {
 static struct world {
 	union ibv_gid gid;
 	pthread_barrier_t meet;
-	uint32_t qpn[]; /* one side's, then the other's */
+	uint32_t qpn[]; /* those of one side, then those of the other */
 } * world;
 
 static int qps = QPS, mrs = MRS;

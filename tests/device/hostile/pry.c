@@ -43,8 +43,8 @@ static const struct situation {
 	const char *name;
 	enum place place;
 	const char *path[2];
-	int lanes;	   /* lanes of each, and boards of the other */
-	bool second_first; /* opens its device first */
+	int lanes;	   /* number of lanes that each maps, and of the other's boards */
+	bool second_first; /* the second process opens its device first */
 } situations[] = {
 	{ "together", TOGETHER, { NULL, NULL }, 1, false },
 	{ "apart", APART, { NULL, NULL }, 0, false },

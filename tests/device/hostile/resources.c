@@ -3,7 +3,7 @@
  * usage: resources READS
  *
  * A responder's program changes the number of reads at once while a long read is being answered.
- * The read is completed all the same.
+ * The read is completed in spite of the change.
  */
 #include "tests/device/hostile/net.h"
 #include "tests/lib/rt_child.h"
@@ -82,7 +82,7 @@ int main(int argc, char **argv)
 		memset(side.buf.p, 0, SIZE);
 		CHECK_OK(ibv_post_send(side.qp, &wr, &bad));
 		for (int n = 0; !ibv_poll_cq(side.cq, 1, &wc); n++) {
-			/* the same number, then more and fewer */
+			/* the same number, then one more, then one fewer */
 			rt_tell(child.socket, AT_ONCE + (n % 3 == 1) - (n % 3 == 2));
 			rt_hear(child.socket);
 		}

@@ -39,7 +39,8 @@ static struct world {
 	struct rt_address server; /* as its peer knows it */
 	atomic_uint rounds;	  /* of verified traffic */
 	atomic_bool stop;
-	atomic_bool pause, paused; /* the traffic; then psn is the next packet's number */
+	/* the traffic is to pause, has paused; then psn is the number of the next packet */
+	atomic_bool pause, paused;
 	uint32_t psn;
 } * world;
 

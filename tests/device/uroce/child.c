@@ -16,7 +16,7 @@ enum {
 	TIMINGS = 200, /* forks at different times of the first call of a process */
 };
 
-/* Operations of the table that programs do not call on an object that their parent created. */
+/* Programs do not call these operations on an object that their parent created. */
 static const char *const others[] = {
 	"open_context",
 	"close_context", /* what a child may do */
