@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Nix's recipe. Parsed and compared with DESTDIR by tests/packages/recipes; never built with Nix.
+# Nix's recipe. tests/packages/recipes parses it and compares it with DESTDIR; it has never been
+# built with Nix.
 { lib, stdenv, cmake, ninja, pandoc, pkg-config, python3, libnl, systemd, isa-l
 , src ? ../.., uroce ? false }:
 
@@ -9,13 +10,14 @@ stdenv.mkDerivation {
   inherit src;
   nativeBuildInputs = [ cmake ninja pandoc pkg-config python3 ];
   buildInputs = [ libnl systemd isa-l ];
-  # Settings are the system's, not the store's.
+  # Settings are in the system's /etc, not in the store.
   cmakeFlags = [
     "-DCMAKE_BUILD_TYPE=Release"
     "-DCMAKE_INSTALL_SYSCONFDIR=/etc"
     "-DRDMA_TESTS=OFF"
   ];
-  # Plug-ins' files are the store's: the library looks there, too. /etc of this system is filled from etc of the store.
+  # The driver files go into the store, where the library looks, too. The system's /etc is filled from etc of the
+  # store.
   installPhase = ''
     runHook preInstall
     DESTDIR=$PWD/all cmake --install .

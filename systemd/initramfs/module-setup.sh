@@ -1,14 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# dracut: RDMA in the initramfs, for a root file system that is reached over it.
-#
-# The rules, the rename helper and the module units go along, so devices have their final names and
-# modules from the start. rdma-ndd does not: it is a service of the running system, would be killed when
-# the root is switched, and its rule would ask for a unit that is not there.
+# dracut: put RDMA into the initramfs, for a root file system that is reached over it.
 
-# By itself in an image for this host, if the host has a device. An image for any host would carry every RDMA
-# driver there is: it takes them only when asked for, by --add rdma or by the file /etc/rdma/initramfs. The
-# word "no" in that file keeps RDMA out of this host's image, too. 255: only when asked for.
+# An image for this host contains RDMA if the host has a device. An image for any host would contain every
+# RDMA driver, so it has them only on request: by --add rdma or by the file /etc/rdma/initramfs. The word
+# "no" in that file keeps RDMA out of this host's image, too. 255 means: only on request.
 check()
 {
     local wish=
@@ -29,7 +25,7 @@ depends()
 
 installkernel()
 {
-    # The modules of the lists, and every driver of a device ("=" names a folder of modules).
+    # The modules of the lists, and every driver of an RDMA device ("=" names a folder of modules).
     hostonly='' instmods '=drivers/infiniband/core' '=drivers/infiniband/hw' '=drivers/infiniband/sw'
     sed -e 's/#.*//' "${dracutsysrootdir-}"/etc/rdma/modules/*.conf | hostonly='' instmods
 }

@@ -18,7 +18,7 @@ from pathlib import Path
 BUILD = Path(sys.argv.pop()).resolve()
 FLOW_PORTS = range(0x8000, 0xC000)
 PROGRAMS = ["rc_send", "rdma_write", "rdma_read", "atomics", "uc", "ud", "invalidate", "srq", "wr_api", "xrc"]
-# tshark tries every protocol it knows on the payload; these two stumble over few or no bytes.
+# tshark tries every protocol it knows on the payload. These two fail on data of few or no bytes.
 GUESSES = ["--disable-protocol", "rpcordma", "--disable-protocol", "infiniband.eoib"]
 
 
@@ -42,7 +42,8 @@ class Packet:
             ip[1] = ip[2] = ip[3] = ip[7] = 0xFF
         udp[6] = udp[7] = bth[4] = 0xFF
         crc = zlib.crc32(b"\xff" * 8 + ip + udp + bth)
-        # A flush that has to be sent again is sent as rxe expects it: its headers and payload twice.
+        # A flush that is sent again has the ICRC that rxe expects: it covers the headers and the
+        # payload twice.
         allowed = [crc, zlib.crc32(self.bth, crc)] if self.opcode == 0x1C else [crc]
         return struct.unpack("<I", self.icrc)[0] in allowed
 
@@ -124,7 +125,8 @@ class Capture(unittest.TestCase):
 
     def check_operations(self, packets):
         seen = {packet.opcode for packet in packets}
-        # Sends, writes, reads and their responses, atomics, acknowledgements; UC; UD; XRC.
+        # RC: sends, writes, reads and their responses, atomics, acknowledgements. Then UC, UD and
+        # XRC.
         for opcode in [0x00, 0x01, 0x02, 0x04, 0x05, 0x06, 0x0A, 0x0C, 0x10, 0x11, 0x12, 0x13, 0x14, 0x17, 0x24, 0x64,
                        0xA4, 0xAC, 0xB1, 0xB2, 0xB4]:
             self.assertIn(opcode, seen)
@@ -212,7 +214,7 @@ class Capture(unittest.TestCase):
         self.captured(*PROGRAMS, UROCE_PATH="udp")
         by_network = set(self.folder.iterdir()) - by_memory
         bad = all_packets = by_flow = xrc = 0
-        # The largest files of both: tshark needs a moment to start.
+        # tshark takes a moment to start, so only the largest files of both are read.
         for file in largest(by_memory) + largest(by_network):
             rows = subprocess.run(
                 ["tshark", "-r", file, "-o", "udp.check_checksum:TRUE", "-o", "ip.check_checksum:TRUE", *GUESSES,
@@ -223,7 +225,7 @@ class Capture(unittest.TestCase):
             self.assertEqual(len(rows), len(read(file)))
             all_packets += len(rows)
             by_flow += sum(int(row[4]) in FLOW_PORTS for row in fields)
-            # Of XRC it knows the opcodes, and looks no further.
+            # tshark knows the opcodes of XRC, but does not decode the rest.
             xrc += sum(int(row[2]) >> 5 == 5 for row in fields if row[2])
             bad += sum(row[0] != "" or row[1] != "1" or row[2] == "" or (row[3] == "" and int(row[2]) >> 5 != 5)
                        for row in fields)

@@ -12,9 +12,9 @@
  * a message if the other process waits for it.
  *
  * A process with the higher slot that wants the peer first connects to the listener of the lower
- * slot and sends ASK. HELLO then arrives on the same connection. If the process with the lower slot
- * has already begun an attempt, it closes the connection of ASK at the end of that attempt. If the
- * asking process has no peer by then, it asks again.
+ * slot and sends ASK. HELLO then arrives on the same connection. The process with the lower slot may
+ * have begun an attempt of its own before ASK arrives. Then it closes the connection of ASK when
+ * that attempt ends, and the asking process asks again if it has no peer by then.
  *
  * The listener of a further slot takes no part in this. It answers REFERRED, which names the first
  * slot.
@@ -25,7 +25,7 @@
  * answer decides nothing: try again.
  *
  * GONE, from either side at any later time, means that segments of the sender are gone. A receiver
- * with mappings finds on the sender's board which segments are left.
+ * that has mapped segments reads on the sender's board which of them still exist.
  */
 enum hello_type {
 	HELLO = 1,
