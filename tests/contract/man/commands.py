@@ -131,6 +131,7 @@ REASONS = {
     "needs a container": "it needs the program docker, and an image",
     "a declaration": "C without statements: man/synopsis compares it, or the compiler takes it",
     "needs software steering": "an array of destinations: tests/adapters/lab/steered/objects.c makes such arrays",
+    "needs a function bound to vfio-pci": "tests/adapters/lab/program/mlx5_vfio.c opens such a function, which is played",
     "needs a newer adapter": "no adapter here has such counters: unit/test_efa_comp_cntr makes them",
 }
 # Examples in C that are whole programs, and the tests that run them.
@@ -139,7 +140,8 @@ PROGRAMS = {"rdma_cm": "native/uroce_strict", "rsocket": "native/uroce_strict", 
             "verbs": "native/man-example-verbs"}  # fmt: skip
 # Examples in C that are functions: a program in functions/ includes the header of their page, and the test that runs it has its
 # name. For the others, a row of REASONS.
-FUNCTIONS = {"mlx5dv_dr_action_create_dest_array": "needs software steering", "efadv_create_comp_cntr": "needs a newer adapter"}
+FUNCTIONS = {"mlx5dv_dr_action_create_dest_array": "needs software steering", "efadv_create_comp_cntr": "needs a newer adapter",
+             "mlx5dv_get_vfio_device_list": "needs a function bound to vfio-pci"}  # fmt: skip
 ON_UROCE = {"objects", "transfers", "connections", "sockets", "paper"}
 
 
