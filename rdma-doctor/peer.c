@@ -89,8 +89,8 @@ void peer_check(struct doctor *d, struct finding *f)
 		finding_fix(f, "rdma-doctor without --peer tells what this host lacks");
 	else if (p->error == -ETIMEDOUT || p->error == -EFAULT)
 		finding_fix(f,
-			    "see the load of the processors (top) and the kernel log (dmesg) of "
-			    "this host and of %s",
+			    "repeat it when no other client uses %s, or see the load of the "
+			    "processors (top) and the kernel log (dmesg) of both hosts",
 			    d->peer_host);
 	else if (p->error == -ECONNREFUSED)
 		finding_fix(f,

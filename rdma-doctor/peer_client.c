@@ -89,7 +89,11 @@ static int answer(struct peer_side *side, struct peer *p, enum peer_type type,
 	if (r == -ECONNRESET)
 		return peer_failed(p, r, "the server ended the connection");
 	if (r == -ETIMEDOUT)
-		return peer_failed(p, r, "the server did not answer in ten seconds");
+		return peer_failed(p, r,
+				   type == PEER_HELLO
+					   ? "the server did not answer in ten seconds; it serves "
+					     "one client at a time"
+					   : "the server did not answer in ten seconds");
 	if (r == -EPROTO)
 		return peer_failed(p, r, "the answer is not one of rdma-doctor --serve");
 	return r < 0 ? peer_failed(p, r, strerror(-r)) : 0;

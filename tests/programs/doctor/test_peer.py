@@ -181,7 +181,11 @@ def case_slow(program):
 
 
 def case_absent(program):
-    """No server, a server of something else, and one that says nothing."""
+    """No server, a server of something else, one that says nothing, and one that serves another client."""
+    with Server(program), socket.create_connection((THERE, PORT)):
+        found = ask(program)
+        assert found["first_failure"] == "peer" and "one client at a time" in found["cause"], found
+        assert f"no other client uses {THERE}" in found["fix"], found
     found = ask(program)
     assert found["first_failure"] == "peer" and "Connection refused" in found["cause"] and "--serve" in found["fix"], found
     found = ask(program, host="nowhere.invalid")
