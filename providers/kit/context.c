@@ -60,19 +60,42 @@ void kit_context_no_invalidation(struct ibv_device_attr_ex *attr)
 	attr->device_cap_flags_ex &= ~(uint64_t)IBV_DEVICE_MEM_MGT_EXTENSIONS;
 }
 
+/* Query a device with the number of the firmware's version. */
+static int query(struct ibv_context *ibctx, const struct verbs_query_device *in,
+		 struct ibv_device_attr_ex *ret_attr, uint64_t *ret_version)
+{
+	struct verbs_query_device query = *in;
+	int r;
+
+	*ret_version = 0;
+	query.ret_fw_ver = ret_version;
+	r = uverbs_query_device(ibctx, &query, ret_attr);
+	if (!r && in->ret_fw_ver)
+		*in->ret_fw_ver = *ret_version;
+	return r;
+}
+
 int kit_context_query(struct ibv_context *ibctx, const struct verbs_query_device *in,
 		      struct ibv_device_attr_ex *ret_attr, int digits)
 {
-	struct verbs_query_device query = *in;
-	uint64_t fw_ver = 0;
-	int r;
+	uint64_t version;
+	int r = query(ibctx, in, ret_attr, &version);
 
-	query.ret_fw_ver = &fw_ver;
-	r = uverbs_query_device(ibctx, &query, ret_attr);
-	if (r < 0)
-		return r;
-	kit_context_print_fw(&ret_attr->orig_attr, fw_ver, digits);
-	if (in->ret_fw_ver)
-		*in->ret_fw_ver = fw_ver;
-	return 0;
+	if (!r)
+		kit_context_print_fw(&ret_attr->orig_attr, version, digits);
+	return r;
+}
+
+int kit_context_query_bytes(struct ibv_context *ibctx, const struct verbs_query_device *in,
+			    struct ibv_device_attr_ex *ret_attr)
+{
+	struct ibv_device_attr *attr = &ret_attr->orig_attr;
+	uint64_t version;
+	int r = query(ibctx, in, ret_attr, &version);
+
+	if (!r)
+		snprintf(attr->fw_ver, sizeof(attr->fw_ver), "%u.%u.%u.%u",
+			 (unsigned int)(version >> 24 & 0xff), (unsigned int)(version >> 16 & 0xff),
+			 (unsigned int)(version >> 8 & 0xff), (unsigned int)(version & 0xff));
+	return r;
 }

@@ -23,6 +23,9 @@ void kit_context_print_fw(struct ibv_device_attr *attr, uint64_t version, int di
  * kit_context_print_fw() in addition. */
 int kit_context_query(struct ibv_context *ibctx, const struct verbs_query_device *in,
 		      struct ibv_device_attr_ex *ret_attr, int digits);
+/* Query a device like kit_context_query(). The firmware's version has four numbers of one byte. */
+int kit_context_query_bytes(struct ibv_context *ibctx, const struct verbs_query_device *in,
+			    struct ibv_device_attr_ex *ret_attr);
 /* Clear IBV_DEVICE_MEM_MGT_EXTENSIONS, which promises local invalidation. A provider calls this if
  * only the kernel's own queue pairs have that. */
 void kit_context_no_invalidation(struct ibv_device_attr_ex *attr);
