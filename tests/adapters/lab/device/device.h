@@ -124,6 +124,7 @@ struct device {
 	bool resizes_srq;
 	bool loose_modify;   /* members that the mask does not name have undefined values */
 	bool short_numbers;  /* QPNs have 16 bits, and work is datagrams: model/datagram.c */
+	bool short_srq_numbers; /* of XRC SRQs: model/number.h */
 	uint32_t xrc_bit;    /* bit that only the process sees in the QPN of an XRC receiver */
 	uint8_t gid_base;    /* index of the backend's GID that is the device's first GID */
 	uint32_t lacks;	     /* capabilities that the port does not have */
@@ -211,7 +212,8 @@ struct device {
 	X(irdma) X(irdma_iwarp) X(irdma_x722) X(irdma_gen3)                                        \
 	X(hns) X(hns_full) X(hns_hip08)                                                            \
 	X(ionic) X(ionic_v1)                                                                       \
-	X(mthca) X(mthca_tavor)
+	X(mthca) X(mthca_tavor)                                                                    \
+	X(qedr) X(qedr_dpm) X(qedr_iwarp)
 /* clang-format on */
 
 #define DECLARE_DEVICE(name) extern const struct device device_##name;

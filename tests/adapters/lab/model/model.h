@@ -13,6 +13,7 @@
 
 #include <stdbool.h>
 #include "tests/adapters/lab/device/device.h"
+#include "tests/adapters/lab/model/number.h"
 
 bool model_on(void);
 

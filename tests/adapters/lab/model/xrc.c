@@ -35,3 +35,8 @@ int model_open_qp(struct object *qp, uint32_t number)
 	qp->backend.qp = ibv_open_qp(model_context(), &attr);
 	return qp->backend.qp ? 0 : errno;
 }
+
+bool model_has_short_numbers(void)
+{
+	return device && device->short_srq_numbers;
+}

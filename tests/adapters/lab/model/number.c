@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Give an SRQ of the backend a number that the device can name. The linker's --wrap calls this
+ * function. */
+#include "tests/adapters/lab/model/number.h"
+
+#include "providers/uroce/host/host.h"
+
+int __real_uroce_srqn_alloc(struct uroce_host *host, struct uroce_srq *srq);
+int __wrap_uroce_srqn_alloc(struct uroce_host *host, struct uroce_srq *srq);
+int __wrap_uroce_srqn_alloc(struct uroce_host *host, struct uroce_srq *srq)
+{
+	int r;
+
+	if (model_has_short_numbers())
+		host->next_srqn %= MODEL_SHORT_SRQS;
+	r = __real_uroce_srqn_alloc(host, srq);
+	if (!r && model_has_short_numbers())
+		srq->vsrq.srq_num = MODEL_SHORT_SRQ | uroce_srqn_index(srq->vsrq.srq_num);
+	return r;
+}
