@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Posting receives. Each of them has its own doorbell, as the adapter expects. */
+#include "providers/qedr/wqe.h"
+
+enum {
+	FLAGS_RECEIVE = 2, /* the value of the second register with iWARP */
+};
+
+/* Write an entry of a receive. @key: with the number of entries */
+FLAT void entry_put(struct qedr_rq *rq, uint64_t addr, uint32_t length, uint32_t key)
+{
+	uint64_t *to = (uint64_t *)(void *)rq->at;
+
+	to[0] = htole64(addr);
+	to[1] = htole64(length | (uint64_t)key << 32);
+	rq->at += ELEMENT;
+	if (unlikely(rq->at == rq->end))
+		rq->at = rq->ring;
+}
+
+/* Write a receive. Without a list it has an entry of zeros. */
+FLAT void recv_put(struct qedr_rq *rq, uint16_t head, const struct ibv_recv_wr *wr)
+{
+	uint32_t count = wr->num_sge, flags = (count ? count : 1) << RECV_COUNT_SHIFT;
+
+	rq->wr_ids[head & rq->mask] = wr->wr_id;
+	if (unlikely(!count))
+		entry_put(rq, 0, 0, flags);
+	for (uint32_t i = 0; i < count; i++, flags = 0)
+		entry_put(rq, wr->sg_list[i].addr, wr->sg_list[i].length,
+			  (wr->sg_list[i].lkey & RECV_KEY_MASK) | flags);
+}
+
+FLAT void recv_announce(struct qedr_rq *rq, uint16_t head)
+{
+	/* release: pairs with the acquire of a poll, which reads the wr_id */
+	atomic_store_explicit(&rq->head, head, memory_order_release);
+	doorbell_ring(&rq->doorbell, rq->icid, head);
+	if (unlikely(rq->flags)) {
+		mmio_write_32(rq->flags, htole32(rq->icid | FLAGS_RECEIVE << 16));
+		barrier_wc_flush();
+	}
+}
+
+__attribute__((noinline, cold)) static int recv_refuse(struct qedr_qp *qp,
+						       const struct ibv_recv_wr *wr)
+{
+	struct qedr_rq *rq = &qp->rq;
+	enum kit_fault fault = KIT_FAULT_FULL;
+	uint64_t value = rq->max_post;
+	uint32_t limit = rq->max_post;
+
+	if (!qp->recv_cq || qp->srq) {
+		fault = KIT_FAULT_NO_QUEUE;
+	} else if (!rq->max_post) {
+		fault = KIT_FAULT_STATE;
+		value = IBV_QPS_RESET;
+	} else if (wr->num_sge < 0 || wr->num_sge > rq->max_sge) {
+		fault = KIT_FAULT_NUM_SGE;
+		value = (uint32_t)wr->num_sge;
+		limit = rq->max_sge;
+	} else if (wr->num_sge && !wr->sg_list) {
+		fault = KIT_FAULT_SG_LIST;
+	}
+	return kit_recv_refuse(&qp->vqp.qp, &rq->said, fault, value, limit);
+}
+
+int qedr_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct qedr_qp *qp = to_qqp(ibqp);
+	struct qedr_rq *rq = &qp->rq;
+	uint16_t head;
+
+	spinlock_lock(&rq->lock);
+	head = atomic_load_explicit(&rq->head, memory_order_relaxed);
+	for (; wr; wr = wr->next) {
+		/* acquire: pairs with the release of a poll, which has read the wr_id */
+		uint16_t used = head - atomic_load_explicit(&rq->tail, memory_order_acquire);
+
+		if (unlikely(used >= rq->max_post) ||
+		    unlikely((uint32_t)wr->num_sge > (uint32_t)rq->max_sge) ||
+		    unlikely(wr->num_sge && !wr->sg_list))
+			break;
+		recv_put(rq, head, wr);
+		recv_announce(rq, ++head);
+	}
+	spinlock_unlock(&rq->lock);
+	if (likely(!wr))
+		return 0;
+	*bad_wr = wr;
+	return recv_refuse(qp, wr);
+}
