@@ -34,7 +34,7 @@ static int cq_ask(struct qedr_cq *cq, const struct verbs_create_cq *in)
 
 	if (r < 0)
 		return r;
-	cq->word = resp.icid | CQ_DB_SET;
+	cq->base = resp.icid | CQ_DB_SET;
 	r = qedr_doorbell_open(ctx, &cq->doorbell, resp.db_offset, sizeof(uint64_t),
 			       resp.db_rec_addr);
 	if (r < 0)
@@ -79,15 +79,14 @@ void qedr_cq_event(struct verbs_cq *vcq)
 	struct qedr_cq *cq = to_qcq(&vcq->cq);
 
 	spinlock_lock(&cq->lock);
-	cq->word &= ~(CQ_DB_ARM | CQ_DB_ARM_SOLICITED);
+	cq->arming = 0;
 	spinlock_unlock(&cq->lock);
 }
 
 /* The caller holds the lock, and this function releases it. */
 FLAT int arm_locked(struct qedr_cq *cq, int solicited_only)
 {
-	cq->word = (cq->word & ~(CQ_DB_ARM | CQ_DB_ARM_SOLICITED)) |
-		   (solicited_only ? CQ_DB_ARM_SOLICITED : CQ_DB_ARM);
+	cq->arming = solicited_only ? CQ_DB_ARM_SOLICITED : CQ_DB_ARM;
 	cq_doorbell_ring(cq);
 	spinlock_unlock(&cq->lock);
 	return 0;
@@ -130,7 +129,7 @@ void qedr_cqs_unlock(struct qedr_qp *qp)
  * posted. */
 static bool cqe_is_of(const char *cqe, struct qedr_qp *qp)
 {
-	if (cqe_type(cqe) == CQE_XRC || cqe_get_64(cqe, CQE_AT_COOKIE) != qedr_cookie(qp))
+	if (cqe_type(cqe) == CQE_XRC || cqe_get_64(cqe, CQE_AT_COOKIE) != qp->cookie)
 		return false;
 	if (cqe_type(cqe) == CQE_SHARED && qp->srq)
 		qedr_srq_take(qp->srq);
@@ -150,6 +149,7 @@ static void clean(struct qedr_cq *cq, struct qedr_qp *qp, const struct qedr_srq 
 	uintptr_t next = first;
 
 	cq->last_cookie = QEDR_COOKIE_NONE;
+	cq->last = NULL;
 	do {
 		char *cqe = cqe_of(next);
 

@@ -195,45 +195,43 @@ static int entry_take(struct qedr_cq *cq, const char *cqe, struct ibv_wc *wc, in
 				  : receives_take(qp, cqe, wc, most, ret_done);
 }
 
-FLAT void entry_leave(struct qedr_cq *cq, uintptr_t next)
+/* Go behind the polled entries, tell the device of them, and release the lock. @next: the entry
+ * behind them. @count: how many there are */
+FLAT int poll_end(struct qedr_cq *cq, uintptr_t next, uint32_t count, int found)
 {
-	cq->consumed++;
-	atomic_store_explicit(&cq->next, cqe_step(cq, next), memory_order_relaxed);
-}
-
-/* Tell the device of the entries that were polled since @before, and release the lock. */
-FLAT int poll_end(struct qedr_cq *cq, uint32_t before, int found)
-{
-	if (likely(cq->consumed != before))
+	if (likely(count)) {
+		atomic_store_explicit(&cq->next, next, memory_order_relaxed);
+		cq->consumed += count;
 		cq_doorbell_ring(cq);
+	}
 	spinlock_unlock(&cq->lock);
 	return found;
 }
 
-/* Poll the remaining @left of @num_entries completions. The caller holds the lock, and this
- * function releases it. Skip entries that complete no request, at most as many as the ring has. */
+/* Poll the remaining @left of @num_entries completions, behind @count entries. The caller holds the
+ * lock, and this function releases it. Skip entries that complete no request, at most as many as
+ * the ring has. */
 SEPARATE static int poll_rest(struct qedr_cq *cq, int num_entries, struct ibv_wc *wc, int left,
-			      uint32_t before)
+			      uintptr_t next, uint32_t count)
 {
 	uint32_t skips = (cq->end - cq->ring) / CQE;
 
-	while (left > 0 && skips) {
-		uintptr_t next = atomic_load_explicit(&cq->next, memory_order_relaxed);
+	while (left > 0 && skips && cqe_is_valid(next)) {
 		int found;
 		bool done;
 
-		if (!cqe_is_valid(next))
-			break;
 		barrier_from_device();
 		found = entry_take(cq, cqe_of(next), wc, left, &done);
-		if (done)
-			entry_leave(cq, next);
+		if (done) {
+			next = cqe_step(cq, next);
+			count++;
+		}
 		skips -= !found;
 		left -= found;
 		for (; found; found--)
 			verbs_data_wc(&cq->vcq.cq, wc++);
 	}
-	return poll_end(cq, before, num_entries - left);
+	return poll_end(cq, next, count, num_entries - left);
 }
 
 /* ---- plain entries */
@@ -245,7 +243,7 @@ FLAT bool plain_take(struct qedr_cq *cq, struct qedr_qp *qp, const char *cqe, st
 	uint32_t type = flags >> CQE_TYPE_SHIFT;
 	uint16_t tail;
 
-	if (unlikely(last >> 24)) /* the status */
+	if (unlikely(last >> 24) || unlikely(!qp)) /* the status; an entry of no queue pair */
 		return false;
 	if (type == CQE_SENT) {
 		struct qedr_sq *sq = &qp->sq;
@@ -280,23 +278,21 @@ FLAT bool plain_take(struct qedr_cq *cq, struct qedr_qp *qp, const char *cqe, st
  * not inline, so that a poll of an empty queue saves no registers. */
 SEPARATE static int poll_found(struct qedr_cq *cq, int num_entries, struct ibv_wc *wc)
 {
-	uint32_t before = cq->consumed;
 	uintptr_t next = atomic_load_explicit(&cq->next, memory_order_relaxed);
 	int left = num_entries;
 
-	while (left && cqe_is_valid(next)) {
+	while (likely(left) && cqe_is_valid(next)) {
 		const char *cqe = cqe_of(next);
 
 		barrier_from_device();
 		if (unlikely(cqe_get_64(cqe, CQE_AT_COOKIE) != cq->last_cookie) ||
-		    unlikely(!cq->last_cookie) || unlikely(!plain_take(cq, cq->last, cqe, wc)))
-			return poll_rest(cq, num_entries, wc, left, before);
-		entry_leave(cq, next);
-		next = atomic_load_explicit(&cq->next, memory_order_relaxed);
+		    unlikely(!plain_take(cq, cq->last, cqe, wc)))
+			return poll_rest(cq, num_entries, wc, left, next, num_entries - left);
+		next = cqe_step(cq, next);
 		wc++;
 		left--;
 	}
-	return poll_end(cq, before, num_entries - left);
+	return poll_end(cq, next, num_entries - left, num_entries - left);
 }
 
 /* The common case of an empty queue takes no lock. */

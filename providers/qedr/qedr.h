@@ -89,7 +89,8 @@ struct qedr_cq {
 	_Atomic uintptr_t next;
 	char *ring, *end;
 	uint32_t consumed;    /* entries */
-	uint64_t word;	      /* of the doorbell, without the number of entries */
+	uint32_t base;	      /* of the doorbell's first word */
+	uint32_t arming;      /* the same, as last requested */
 	uint64_t last_cookie; /* as in an entry, or QEDR_COOKIE_NONE */
 	struct qedr_qp *last; /* queue pair of the last completion */
 	struct qedr_doorbell doorbell;
@@ -159,7 +160,7 @@ struct qedr_qp {
 	struct qedr_rq rq;
 	struct qedr_cq *send_cq, *recv_cq; /* NULL: the type of the queue pair has none */
 	struct qedr_srq *srq;
-	uint32_t id; /* in the table */
+	uint32_t cookie; /* number in the table, plus 1; 0: another process made the queue pair */
 };
 
 static inline struct qedr_context *to_qctx(struct ibv_context *ctx)

@@ -185,10 +185,8 @@ static void qp_open(struct qedr_qp *qp, const struct ibv_qp_init_attr_ex *attr,
 static int qp_ask(struct qedr_qp *qp, const struct verbs_create_qp *in,
 		  struct qedr_create_qp_uresp *ret_resp)
 {
-	const uint64_t cookie = qedr_cookie(qp);
 	struct qedr_create_qp_ureq cmd = {
-		.qp_handle_hi = cookie >> 32,
-		.qp_handle_lo = cookie,
+		.qp_handle_lo = qp->cookie,
 		.sq_addr = (uintptr_t)qp->sq.buf.base,
 		.sq_len = qp->sq.buf.size,
 		.rq_addr = (uintptr_t)qp->rq.buf.base,
@@ -216,17 +214,19 @@ static int qp_create_locked(struct qedr_qp *qp, const struct verbs_create_qp *in
 {
 	struct idtable *table = &to_qctx(qp->vqp.qp.context)->qps;
 	struct qedr_create_qp_uresp resp = {};
-	int r = idtable_add(table, qp, &qp->id);
+	uint32_t id;
+	int r = idtable_add(table, qp, &id);
 
 	if (r < 0)
 		return r;
+	qp->cookie = id + 1;
 	r = qp_ask(qp, in, &resp);
 	if (r < 0) {
-		idtable_remove(table, qp->id);
+		idtable_remove(table, id);
 		return r;
 	}
 	qp_open(qp, in->attr, &resp);
-	idtable_own(table, qp->id, qp->send_cq, qp->recv_cq);
+	idtable_own(table, id, qp->send_cq, qp->recv_cq);
 	return 0;
 }
 
@@ -336,7 +336,8 @@ int qedr_destroy_qp(struct verbs_qp *vqp)
 	if (!r) {
 		qedr_cqs_lock(qp);
 		qedr_cqs_clean(qp);
-		idtable_remove(&ctx->qps, qp->id);
+		if (qp->cookie)
+			idtable_remove(&ctx->qps, qp->cookie - 1);
 		qedr_cqs_unlock(qp);
 	}
 	pthread_mutex_unlock(&ctx->qp_lock);

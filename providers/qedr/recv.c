@@ -6,40 +6,46 @@ enum {
 	FLAGS_RECEIVE = 2, /* the value of the second register with iWARP */
 };
 
-/* Write an entry of a receive. @key: with the number of entries */
-FLAT void entry_put(struct qedr_rq *rq, uint64_t addr, uint32_t length, uint32_t key)
+/* Write an entry of a receive. @key: with the number of entries. Return the next element. */
+FLAT char *entry_put(const struct qedr_rq *rq, char *at, uint64_t addr, uint32_t length,
+		     uint32_t key)
 {
-	uint64_t *to = (uint64_t *)(void *)rq->at;
+	uint64_t *to = (uint64_t *)(void *)at;
 
 	to[0] = htole64(addr);
 	to[1] = htole64(length | (uint64_t)key << 32);
-	rq->at += ELEMENT;
-	if (unlikely(rq->at == rq->end))
-		rq->at = rq->ring;
+	at += ELEMENT;
+	return likely(at != rq->end) ? at : rq->ring;
 }
 
-/* Write a receive. Without a list it has an entry of zeros. */
-FLAT void recv_put(struct qedr_rq *rq, uint16_t head, const struct ibv_recv_wr *wr)
+/* Write a receive of other than one entry. Without a list it has an entry of zeros. */
+SEPARATE static char *list_put(const struct qedr_rq *rq, char *at, const struct ibv_recv_wr *wr)
 {
 	uint32_t count = wr->num_sge, flags = (count ? count : 1) << RECV_COUNT_SHIFT;
 
-	rq->wr_ids[head & rq->mask] = wr->wr_id;
-	if (unlikely(!count))
-		entry_put(rq, 0, 0, flags);
+	if (!count)
+		return entry_put(rq, at, 0, 0, flags);
 	for (uint32_t i = 0; i < count; i++, flags = 0)
-		entry_put(rq, wr->sg_list[i].addr, wr->sg_list[i].length,
-			  (wr->sg_list[i].lkey & RECV_KEY_MASK) | flags);
+		at = entry_put(rq, at, wr->sg_list[i].addr, wr->sg_list[i].length,
+			       (wr->sg_list[i].lkey & RECV_KEY_MASK) | flags);
+	return at;
 }
 
-FLAT void recv_announce(struct qedr_rq *rq, uint16_t head)
+FLAT char *recv_put(const struct qedr_rq *rq, char *at, const struct ibv_recv_wr *wr)
 {
-	/* release: pairs with the acquire of a poll, which reads the wr_id */
-	atomic_store_explicit(&rq->head, head, memory_order_release);
-	doorbell_ring(&rq->doorbell, rq->icid, head);
-	if (unlikely(rq->flags)) {
-		mmio_write_32(rq->flags, htole32(rq->icid | FLAGS_RECEIVE << 16));
-		barrier_wc_flush();
-	}
+	const struct ibv_sge *sge = wr->sg_list;
+
+	if (unlikely(wr->num_sge != 1))
+		return list_put(rq, at, wr);
+	return entry_put(rq, at, sge->addr, sge->length,
+			 (sge->lkey & RECV_KEY_MASK) | 1u << RECV_COUNT_SHIFT);
+}
+
+/* The second register that iWARP has. */
+SEPARATE static void flags_write(const struct qedr_rq *rq)
+{
+	mmio_write_32(rq->flags, htole32(rq->icid | FLAGS_RECEIVE << 16));
+	barrier_wc_flush();
 }
 
 __attribute__((noinline, cold)) static int recv_refuse(struct qedr_qp *qp,
@@ -70,20 +76,29 @@ int qedr_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 	struct qedr_qp *qp = to_qqp(ibqp);
 	struct qedr_rq *rq = &qp->rq;
 	uint16_t head;
+	char *at;
+	int room;
 
 	spinlock_lock(&rq->lock);
+	at = rq->at;
 	head = atomic_load_explicit(&rq->head, memory_order_relaxed);
+	/* acquire: pairs with the release of a poll, which has read the wr_id */
+	room = (int)rq->max_post -
+	       (uint16_t)(head - atomic_load_explicit(&rq->tail, memory_order_acquire));
 	for (; wr; wr = wr->next) {
-		/* acquire: pairs with the release of a poll, which has read the wr_id */
-		uint16_t used = head - atomic_load_explicit(&rq->tail, memory_order_acquire);
-
-		if (unlikely(used >= rq->max_post) ||
+		if (unlikely(room-- <= 0) ||
 		    unlikely((uint32_t)wr->num_sge > (uint32_t)rq->max_sge) ||
 		    unlikely(wr->num_sge && !wr->sg_list))
 			break;
-		recv_put(rq, head, wr);
-		recv_announce(rq, ++head);
+		rq->wr_ids[head & rq->mask] = wr->wr_id;
+		at = recv_put(rq, at, wr);
+		/* release: pairs with the acquire of a poll, which reads the wr_id */
+		atomic_store_explicit(&rq->head, ++head, memory_order_release);
+		doorbell_ring(&rq->doorbell, rq->icid, head);
+		if (unlikely(rq->flags))
+			flags_write(rq);
 	}
+	rq->at = at;
 	spinlock_unlock(&rq->lock);
 	if (likely(!wr))
 		return 0;

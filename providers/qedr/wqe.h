@@ -77,10 +77,12 @@ enum {
 };
 
 /* The doorbell of a completion queue. */
-#define CQ_DB_SET	    (1ull << 24)
-#define CQ_DB_ARM	    (0x10ull << 16)
-#define CQ_DB_ARM_SOLICITED (0x08ull << 16)
-#define CQ_DB_COUNT_SHIFT   32
+enum {
+	CQ_DB_SET = 1 << 24,
+	CQ_DB_ARM = 0x10 << 16,
+	CQ_DB_ARM_SOLICITED = 0x08 << 16,
+	CQ_DB_COUNT_SHIFT = 32,
+};
 
 /* A cookie of no queue pair. */
 #define QEDR_COOKIE_NONE 0
@@ -142,18 +144,13 @@ FLAT uintptr_t cqe_step(const struct qedr_cq *cq, uintptr_t next)
 /* Tell the device how many entries were polled. The caller holds the lock. */
 FLAT void cq_doorbell_ring(struct qedr_cq *cq)
 {
-	uint64_t value = htole64(cq->word | (uint64_t)cq->consumed << CQ_DB_COUNT_SHIFT);
+	uint64_t value =
+		htole64((cq->base | cq->arming) | (uint64_t)cq->consumed << CQ_DB_COUNT_SHIFT);
 
 	barrier_wc_start();
 	mmio_write_64(cq->doorbell.reg, value);
 	*(volatile uint64_t *)cq->doorbell.record = value;
 	barrier_wc_flush();
-}
-
-/* The number by which completions name a queue pair. */
-FLAT uint64_t qedr_cookie(const struct qedr_qp *qp)
-{
-	return qp->id + 1ull;
 }
 
 /* A shared receive has completed. */

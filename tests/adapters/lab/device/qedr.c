@@ -260,7 +260,7 @@ static void modified(struct object *qp, struct command *command)
 {
 	struct qedr_played_qp *played = qp->device;
 
-	if (qp->state != IBV_QPS_RESET)
+	if (qp->state != IBV_QPS_RESET || !played)
 		return;
 	played->read = played->traced = (struct qedr_position){ 0 };
 	if (model_on() && played->sq.word)
@@ -311,7 +311,7 @@ static void destroy(struct object *object)
 	for (uint32_t i = 0; i < PAGES; i++)
 		if (keys[i].object == object)
 			keys[i].object = NULL;
-	if (object->type == OBJECT_QP)
+	if (object->type == OBJECT_QP && played)
 		free(played->unused);
 }
 

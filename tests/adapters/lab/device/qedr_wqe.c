@@ -173,11 +173,14 @@ int qedr_next_send(struct object *qp, struct work *work)
 	uint16_t there;
 	int r;
 
+	/* A queue pair that was opened once more has no rings. */
+	if (!qp->sq.entries)
+		return 0;
 	position_set(&played->read, qp->sq.consumed);
 	there = (page_word(&played->sq) >> 16) - played->read.index;
 	work->entries = 2;
 	work->id = played->read.index;
-	if (!there || !qp->sq.entries)
+	if (!there)
 		return 0;
 	if (there > qp->sq.entries / 2)
 		return -EINVAL;
@@ -328,7 +331,8 @@ void qedr_entry(struct object *cq, const void *bytes, size_t length)
 	cookie = bytes_le64(cqe + 8);
 	if (cookie && cookie <= COOKIES && (cqe[30] >> 1 & 3) != CQE_XRC) {
 		qp = object_at(OBJECT_QP, cookie - 1);
-		put_le64(cqe + 8, qp ? ((struct qedr_played_qp *)qp->device)->cookie : 0);
+		put_le64(cqe + 8,
+			 qp && qp->device ? ((struct qedr_played_qp *)qp->device)->cookie : 0);
 	}
 	write_entry(cq, cqe);
 }
