@@ -144,6 +144,7 @@ struct dr_sampler {
 
 struct dr_aso {
 	struct mlx5dv_devx_obj *object;
+	struct mlx5dv_dr_domain *domain; /* not referenced: the action was created with it */
 	/* mlx5dv_dr_action_modify_aso() changes the following members. */
 	uint32_t offset;
 	uint32_t flags;
@@ -187,6 +188,9 @@ struct mlx5dv_dr_action {
 		struct ibv_flow_action *kernel;
 	};
 };
+
+/* aso.c. Set what mlx5dv_dr_action_modify_aso() changes, after a check. */
+int dr_aso_set(struct dr_aso *aso, uint32_t offset, uint32_t flags, uint8_t return_reg_c);
 
 /* action.c. Return a new action, or NULL with errno. */
 struct mlx5dv_dr_action *dr_action_new(enum dr_action_kind kind, struct mlx5dv_dr_domain *domain);

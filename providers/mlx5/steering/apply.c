@@ -64,6 +64,24 @@ static int single_add(const struct mlx5dv_dr_action **member, const struct mlx5d
 	return 0;
 }
 
+static int context_add(struct dr_result *result, const struct mlx5dv_dr_action **member,
+		       const struct mlx5dv_dr_action *action)
+{
+	return action->aso.object->context == result->domain->context ? single_add(member, action)
+								      : -EINVAL;
+}
+
+/* Store the action of a connection. If it was created with another domain, the rule needs the
+ * entries of a link. */
+static int connection_add(struct dr_result *result, const struct mlx5dv_dr_action *action)
+{
+	int r = single_add(&result->ct, action);
+
+	if (r < 0 || action->aso.domain == result->domain)
+		return r;
+	return dr_crossing_find(result->domain, &action->aso, &result->crossing);
+}
+
 static int action_add(struct dr_result *result, const struct mlx5dv_dr_action *action,
 		      uint32_t level)
 {
@@ -99,11 +117,11 @@ static int action_add(struct dr_result *result, const struct mlx5dv_dr_action *a
 	case DR_ACTION_MODIFY:
 		return single_add(&result->modify, action);
 	case DR_ACTION_ASO_HIT:
-		return single_add(&result->hit, action);
+		return context_add(result, &result->hit, action);
 	case DR_ACTION_ASO_METER:
-		return single_add(&result->meter, action);
+		return context_add(result, &result->meter, action);
 	case DR_ACTION_ASO_CT:
-		return single_add(&result->ct, action);
+		return connection_add(result, action);
 	case DR_ACTION_VPORT:
 		return vport_add(result, action->vport);
 	case DR_ACTION_METER:
@@ -158,7 +176,7 @@ static int actions_sum(const struct mlx5dv_dr_rule *rule, struct dr_result *resu
 
 int dr_actions_apply(const struct mlx5dv_dr_rule *rule, enum dr_half half, struct dr_images *images)
 {
-	const struct mlx5dv_dr_domain *domain = rule->matcher->table->domain;
+	struct mlx5dv_dr_domain *domain = rule->matcher->table->domain;
 	struct dr_result result = {
 		.domain = domain,
 		.half = half,

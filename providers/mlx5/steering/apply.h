@@ -21,7 +21,7 @@ enum {
 
 /* All actions of a rule in one half. */
 struct dr_result {
-	const struct mlx5dv_dr_domain *domain;
+	struct mlx5dv_dr_domain *domain;
 	enum dr_half half;
 	uint64_t to;	   /* address of the destination */
 	uint16_t function; /* function that owns the address */
@@ -31,7 +31,16 @@ struct dr_result {
 	uint32_t vlans[DR_VLANS_MAX];
 	/* NULL: none */
 	const struct mlx5dv_dr_action *decap, *encap, *modify, *hit, *meter, *ct;
+	const struct dr_crossing *crossing; /* of @ct if its object belongs to another domain */
 };
+
+/* crossing.c. Find the entries through which a rule of @domain uses a context of another domain.
+ * -EINVAL: the object is not linked to the domain; -EBUSY: a rule uses the context. */
+int dr_crossing_find(struct mlx5dv_dr_domain *domain, const struct dr_aso *aso,
+		     const struct dr_crossing **ret);
+/* apply_1.c. Write an entry that has only the action of a connection. */
+void dr_connection_make(const struct mlx5dv_dr_domain *domain, enum dr_half half,
+			const struct dr_aso *aso, uint8_t *image);
 
 /* Write the actions of a rule into its images. */
 int dr_actions_apply(const struct mlx5dv_dr_rule *rule, enum dr_half half,

@@ -196,6 +196,21 @@ static void encap_add(struct place *p)
 	encap_put(p, encap);
 }
 
+/* Add the action of a connection, or a new entry to which the entry of a link leads. */
+static void connection_add(struct place *p)
+{
+	const struct dr_result *result = p->result;
+
+	if (result->crossing) {
+		entry_add(p);
+		p->images->crossing = result->crossing;
+		p->images->crossing_at = p->images->count - 1;
+	} else if (result->ct) {
+		place_need(p, DOUBLE, true);
+		ct_put(p, &result->ct->aso);
+	}
+}
+
 static void sent_apply(struct place *p)
 {
 	const struct dr_result *result = p->result;
@@ -210,10 +225,7 @@ static void sent_apply(struct place *p)
 		pop_put(p, result->pops);
 		p->may_modify = may_modify_after_pop(p);
 	}
-	if (result->ct) {
-		place_need(p, DOUBLE, true);
-		ct_put(p, &result->ct->aso);
-	}
+	connection_add(p);
 	if (result->has_counter)
 		dr_word_set(p->image, COUNTER, 0xffffff, result->counter);
 	if (result->modify) {
@@ -279,16 +291,25 @@ static void received_apply(struct place *p)
 		meter_put(p, &result->meter->aso);
 		p->may_modify = false;
 	}
-	if (result->ct) {
-		place_need(p, DOUBLE, true);
-		ct_put(p, &result->ct->aso);
-	}
+	connection_add(p);
 	if (result->has_counter) {
 		if (!p->may_count)
 			entry_add(p);
 		dr_word_set(p->image, COUNTER, 0xffffff, result->counter);
 	}
 	encap_add(p);
+}
+
+void dr_connection_make(const struct mlx5dv_dr_domain *domain, enum dr_half half,
+			const struct dr_aso *aso, uint8_t *image)
+{
+	const struct dr_result result = { .half = half };
+	struct dr_images images = { .domain = domain };
+	struct place p = { .images = &images, .result = &result };
+
+	entry_add(&p);
+	ct_put(&p, aso);
+	memcpy(image, p.image, DR_IMAGE_SIZE);
 }
 
 int dr_apply_1(const struct dr_result *result, struct dr_images *images)

@@ -39,9 +39,10 @@ static bool is_one_flag(const struct type *type, uint32_t flags)
 	return type->kind == DR_ACTION_ASO_HIT || (flags && !(flags & (flags - 1)));
 }
 
-static int aso_set(const struct type *type, struct dr_aso *aso, uint32_t offset, uint32_t flags,
-		   uint8_t return_reg_c)
+int dr_aso_set(struct dr_aso *aso, uint32_t offset, uint32_t flags, uint8_t return_reg_c)
 {
+	const struct type *type = type_of(aso->object);
+
 	if (offset >= (uint64_t)type->contexts << aso->object->log_range ||
 	    (return_reg_c != 1 && return_reg_c != 3 && return_reg_c != 5) ||
 	    !is_one_flag(type, flags))
@@ -66,12 +67,12 @@ MLX5DV_EXPORT struct mlx5dv_dr_action *mlx5dv_dr_action_create_aso(struct mlx5dv
 								   uint8_t return_reg_c)
 {
 	const struct type *type = type_of(devx_obj);
-	struct dr_aso aso = { .object = devx_obj };
+	struct dr_aso aso = { .object = devx_obj, .domain = domain };
 	struct mlx5dv_dr_action *action;
 	int r = aso_check(domain, devx_obj, type);
 
 	if (!r)
-		r = aso_set(type, &aso, offset, flags, return_reg_c);
+		r = dr_aso_set(&aso, offset, flags, return_reg_c);
 	if (r < 0)
 		return mlx5dv_fail(
 			dr_refuse(domain->context, __func__,
@@ -90,6 +91,9 @@ MLX5DV_EXPORT int mlx5dv_dr_action_modify_aso(struct mlx5dv_dr_action *action, u
 	if (action->kind != DR_ACTION_ASO_HIT && action->kind != DR_ACTION_ASO_METER &&
 	    action->kind != DR_ACTION_ASO_CT)
 		return mlx5dv_errno(-EINVAL);
-	return mlx5dv_errno(
-		aso_set(type_of(action->aso.object), &action->aso, offset, flags, return_reg_c));
+	/* A linked object has the flags and the register of its link. */
+	if (dr_is_used(&action->aso.object->links) &&
+	    (flags != action->aso.flags || return_reg_c != action->aso.reg * 2 + 1))
+		return mlx5dv_errno(-EOPNOTSUPP);
+	return mlx5dv_errno(dr_aso_set(&action->aso, offset, flags, return_reg_c));
 }

@@ -107,6 +107,7 @@ MLX5DV_EXPORT struct mlx5dv_dr_domain *mlx5dv_dr_domain_create(struct ibv_contex
 	domain->type = type;
 	pthread_mutex_init(&domain->lock, NULL);
 	TAILQ_INIT(&domain->tables);
+	LIST_INIT(&domain->links);
 	r = domain_open(domain);
 	if (r < 0) {
 		dr_refuse(ctx, __func__, strerror(-r), r);

@@ -384,7 +384,8 @@ static int slot_free(struct plan *plan, struct dr_entry *slot)
 	if (--hash->used || plan->side->start == hash)
 		return dr_slot_clear(plan->side, slot);
 	hash->pointing->next = NULL;
-	plan_retire(plan, hash);
+	if (!hash->kept)
+		plan_retire(plan, hash);
 	return 0;
 }
 
@@ -435,12 +436,21 @@ void dr_path_remove(struct dr_side *side, struct dr_path *path)
 	path->last = NULL;
 }
 
-/* Append an entry that has only actions. It gets a table of one entry. */
-static int action_place(struct plan *plan, struct dr_entry *before, const uint8_t *image,
-			unsigned int level, struct dr_entry **ret)
+/* Let the entry lead to that of a link, which leads to the rest of the rule. */
+static void cross(const struct plan *plan, struct dr_entry *entry,
+		  const struct dr_crossing *crossing)
 {
-	struct dr_hash *hash;
-	int r = dr_hash_new(plan->domain, 0, DR_LOOKUP_NONE, 0, &hash);
+	plan->domain->format->set_hit(entry->image, dr_hash_address(crossing->action), 1);
+	plan->domain->format->set_hit_function(entry->image, crossing->owner);
+}
+
+/* Append an entry that has only actions. It gets a table of one entry, or has that of a link. */
+static int action_place(struct plan *plan, struct dr_entry *before, const uint8_t *image,
+			unsigned int level, const struct dr_crossing *crossing,
+			struct dr_entry **ret)
+{
+	struct dr_hash *hash = crossing ? crossing->rule : NULL;
+	int r = hash ? 0 : dr_hash_new(plan->domain, 0, DR_LOOKUP_NONE, 0, &hash);
 
 	if (r < 0)
 		return r;
@@ -448,6 +458,8 @@ static int action_place(struct plan *plan, struct dr_entry *before, const uint8_
 	memcpy(hash->entries[0].image, image, DR_IMAGE_SIZE);
 	hash->used = hash->rules = 1;
 	connect(plan, before, hash);
+	if (crossing)
+		cross(plan, before, crossing);
 	plan_write(plan, &hash->entries[0], true);
 	*ret = &hash->entries[0];
 	return 0;
@@ -459,11 +471,14 @@ static int images_place(struct plan *plan, struct dr_images *images, struct dr_e
 	int r = 0;
 
 	for (unsigned int level = 0; !r && level < images->count; level++) {
+		bool crosses = images->crossing && level == images->crossing_at;
 		const uint8_t *image = images->image[level];
 		struct dr_entry *entry;
 
-		r = level < images->levels ? place(plan, hash, image, level, &entry)
-					   : action_place(plan, *last, image, level, &entry);
+		r = level < images->levels
+			    ? place(plan, hash, image, level, &entry)
+			    : action_place(plan, *last, image, level,
+					   crosses ? images->crossing : NULL, &entry);
 		if (r < 0)
 			break;
 		entry->users++;

@@ -60,6 +60,7 @@ static int images_make(const struct dr_side *side, const struct dr_match *value,
 
 	images->domain = side->domain;
 	images->levels = images->count = side->levels;
+	images->crossing = NULL;
 	for (unsigned int i = 0; i < side->levels; i++) {
 		const struct dr_builder *b = &side->builders[i];
 		uint8_t *image = images->image[i];

@@ -178,6 +178,7 @@ struct mlx5dv_dr_domain {
 	struct dr_patterns *patterns; /* NULL: changes of headers are lists */
 	struct dr_vports *vports;     /* vports of the switch, and sources of packets */
 	TAILQ_HEAD(, mlx5dv_dr_table) tables;
+	LIST_HEAD(, dr_link) links; /* objects of other domains: crossing.c */
 	bool reclaims, refuses_duplicates;
 };
 
@@ -297,6 +298,7 @@ struct dr_hash {
 	uint32_t collisions;	   /* of these, entries that are not in a slot */
 	struct dr_entry *pointing; /* leads to it; NULL: none */
 	struct dr_hash *retired;   /* list of tables that end after the writes of a rule */
+	bool kept;		   /* belongs to a link: it does not end with its last entry */
 	struct dr_entry entries[];
 };
 
@@ -375,11 +377,19 @@ struct mlx5dv_dr_rule {
 	struct mlx5dv_dr_action *actions[];
 };
 
+/* The two entries of a linked context: in memory of its owner, and in memory of the user. */
+struct dr_crossing {
+	struct dr_hash *action, *rule;
+	uint16_t owner; /* function of the owner */
+};
+
 /* Entries of a rule before they have addresses: one entry of each level, and entries with only
  * actions. */
 struct dr_images {
 	const struct mlx5dv_dr_domain *domain;
 	unsigned int levels, count;
+	const struct dr_crossing *crossing; /* to the entry at @crossing_at; NULL: none */
+	unsigned int crossing_at;
 	uint8_t image[DR_IMAGES_MAX][DR_IMAGE_SIZE];
 };
 

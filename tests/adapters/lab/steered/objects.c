@@ -176,10 +176,65 @@ static void contexts(void)
 	must(!mlx5dv_dr_action_create_aso(domain, hits, 0, 0, 2) && errno == EINVAL, "register 2");
 }
 
+/* A connection of another domain. Release 44 takes domains of one function for one domain, so it
+ * needs no link for them. */
+static void crossing(void)
+{
+	struct mlx5dv_dr_domain *owner =
+		mlx5dv_dr_domain_create(context, MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
+	struct mlx5dv_devx_obj *connections = object_make(OBJECT_CT),
+			       *meters = object_make(OBJECT_METER);
+	const uint32_t flags = MLX5DV_DR_ACTION_FLAGS_ASO_CT_DIRECTION_RESPONDER;
+	struct mlx5dv_dr_action *count = counter_make(7), *tag = tag_make(9);
+	struct mlx5dv_dr_action *list[4] = { tag, count, to[2] };
+	struct match mask = { 0 }, value = { 0 };
+	struct mlx5dv_dr_matcher *matcher;
+	struct mlx5dv_dr_rule *rule;
+
+	set_mac(&mask, dmac_high, dmac_low, ~0ull);
+	set_mac(&value, dmac_high, dmac_low, plain.dmac);
+	matcher = matcher_make(table_make(1), 1, 1, &mask);
+	list[3] = mlx5dv_dr_action_create_aso(owner, connections, 2, flags, 5);
+	must(owner && list[3], "a domain and a connection");
+	must(!mlx5dv_dr_rule_create(matcher, (void *)&value, 4, list) && errno == EINVAL,
+	     "no link");
+	must(mlx5dv_dr_aso_other_domain_link(meters, owner, domain, flags, 5) == EOPNOTSUPP,
+	     "a link of meters");
+	must(mlx5dv_dr_aso_other_domain_link(connections, owner, domain, 0, 5) == EINVAL &&
+		     mlx5dv_dr_aso_other_domain_link(connections, owner, domain, flags, 2) ==
+			     EINVAL,
+	     "a link without a direction or a register");
+	must(mlx5dv_dr_aso_other_domain_unlink(connections, domain) == EINVAL, "not linked");
+	must(!mlx5dv_dr_aso_other_domain_link(connections, owner, domain, flags, 5), "a link");
+	must(mlx5dv_dr_domain_destroy(owner) == EBUSY, "the owner is in use");
+	list[2] = list[3];
+	list[3] = to[2];
+	for (int i = 0; i < 2; i++) {
+		rule = mlx5dv_dr_rule_create(matcher, (void *)&value, 4, list);
+		must(rule, "a rule across domains");
+		settle();
+		arrives(&plain, 2, 9, "a rule across domains");
+		must(last_end.context == 0x902 && last_end.counter == 0x707, "context, counter");
+		if (!i)
+			must(!mlx5dv_dr_rule_destroy(rule), "end of the rule");
+	}
+	record();
+	errno = 0;
+	must(!mlx5dv_dr_rule_create(matcher, (void *)&value, 4, list) && errno == EBUSY,
+	     "a context in use");
+	must(mlx5dv_dr_aso_other_domain_unlink(connections, domain) == EBUSY, "a link in use");
+	must(mlx5dv_dr_action_modify_aso(list[2], 3, flags, 3) == EOPNOTSUPP &&
+		     !mlx5dv_dr_action_modify_aso(list[2], 3, flags, 5),
+	     "another context");
+	must(!mlx5dv_dr_rule_destroy(rule) && !mlx5dv_dr_action_destroy(list[2]) &&
+		     !mlx5dv_dr_aso_other_domain_unlink(connections, domain) &&
+		     !mlx5dv_dr_domain_destroy(owner),
+	     "end of the link");
+	settle();
+	lost(&plain, "no rule");
+}
+
 const struct test object_tests[] = {
-	{ "array", array },
-	{ "sampler", sampler },
-	{ "meter", meter },
-	{ "contexts", contexts },
-	{ 0 },
+	{ "array", array },	  { "sampler", sampler },   { "meter", meter },
+	{ "contexts", contexts }, { "crossing", crossing }, { 0 },
 };
