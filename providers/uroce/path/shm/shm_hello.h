@@ -12,9 +12,9 @@
  * a message if the other process waits for it.
  *
  * A process with the higher slot that wants the peer first connects to the listener of the lower
- * slot and sends ASK. HELLO then arrives on the same connection. The process with the lower slot may
- * have begun an attempt of its own before ASK arrives. Then it closes the connection of ASK when
- * that attempt ends, and the asking process asks again if it has no peer by then.
+ * slot and sends ASK. HELLO then arrives on the same connection. The process with the lower slot
+ * may have begun an attempt of its own before ASK arrives. Then it closes the connection of ASK
+ * when that attempt ends, and the asking process asks again if it has no peer by then.
  *
  * The listener of a further slot takes no part in this. It answers REFERRED, which names the first
  * slot.
