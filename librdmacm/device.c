@@ -26,9 +26,9 @@ static struct {
 };
 
 /*
- * Return whether @dev is @device. A user-space device is recognized by its name: when its interface
- * returns, libibverbs lists a new struct ibv_device, but the provider keeps the device that this
- * process has open.
+ * Return whether @dev is @device. A user-space device is recognized by its name. If its network
+ * interface went away and came back, libibverbs lists a new struct ibv_device for it, but the
+ * provider still has the device that this process opened.
  */
 static bool device_is_same(const struct cm_device *dev, struct ibv_device *device)
 {

@@ -23,7 +23,7 @@ enum {
 
 #define SECOND 1000000000ll
 
-/* The effect of an option's value. */
+/* How the value of an option is read. */
 enum kind {
 	FLAG,
 	TEXT,

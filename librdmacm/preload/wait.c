@@ -62,7 +62,7 @@ static int own_poll(struct pollfd *fds, struct pollfd *own, nfds_t count,
 		    const struct timespec *timeout, const sigset_t *mask)
 {
 	struct timespec left = timeout ? *timeout : (struct timespec){};
-	/* Beyond some years the sum has no room, and the end does not matter. */
+	/* 2^30 seconds are 34 years: no program sees the end, and the sum cannot overflow. */
 	int64_t seconds = min_of((int64_t)left.tv_sec, INT64_C(1) << 30), ns;
 	int64_t end = timeout ? now_ns() + seconds * 1000000000 + left.tv_nsec : 0;
 	int r;

@@ -266,7 +266,7 @@ void rs_buffer_start(struct rs_socket *s, const struct rs_wire_data *peer)
 	s->swapped = peer->swapped;
 	s->peer_speaks = peer->speaks;
 	s->peer_ends = peer->ends;
-	/* Entry 0 of both lists stands for the memory in the connection's data. */
+	/* Entry 0 of both lists is the memory that the private data of the connection named. */
 	s->peer_entry = s->entry = 1;
 	if (s->peer_entry == s->peer_list.length)
 		s->peer_entry = 0;

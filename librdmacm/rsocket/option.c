@@ -122,7 +122,7 @@ static int option_set(struct rs_socket *s, int level, int name, const void *valu
 	if (kernels >= 0)
 		return rs_kernel_option_set(s, kernels, value, size);
 	if (size < sizeof(number) && level != IPPROTO_IP)
-		return -EINVAL; /* as the kernel, which has not looked at the name yet */
+		return -EINVAL; /* the kernel, too, checks the size before the name */
 	if (!option || !option->set)
 		return -ENOPROTOOPT;
 	r = number_take(option, value, size, &number);

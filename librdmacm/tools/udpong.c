@@ -92,7 +92,7 @@ static char name[16] = "custom";
 static int size = 1000, count = 1000;
 static bool is_echo;
 
-/* Make one call of either kind of sockets. */
+/* Call the function of sockets, or the function of RDMA sockets. */
 #define CALL(call, ...) (mode & MODE_SOCKETS ? call(__VA_ARGS__) : r##call(__VA_ARGS__))
 
 /* ---- moving ---- */

@@ -65,8 +65,8 @@ static inline void mlx_srq_done(struct mlx_srq *srq, uint32_t index)
 	spinlock_unlock(&srq->lock);
 }
 
-/* Post a request that the adapter gave up again, behind all others. Return: false if @index cannot
- * be a posted request. */
+/* The adapter has given up a request: post it once more, behind all others. Return: false if @index
+ * cannot be a posted request. */
 bool mlx_srq_again(struct mlx_srq *srq, uint32_t index);
 
 #endif

@@ -4,8 +4,8 @@
  * inside an entry. If the kernel allows it, the adapter writes up to 32 bytes of a receive, an RDMA
  * read or an atomic into the entry, or up to 64 into the first half of an entry of 128 bytes.
  *
- * The destination of such data is only in the ring. Therefore the entry must belong to a request
- * that is not completed yet.
+ * The entry does not say where such data must go: only the request in the ring does. Therefore the
+ * entry must belong to a request that is not completed yet.
  */
 #include "providers/mlx5/tag.h"
 #include "providers/mlx5/wqe.h"

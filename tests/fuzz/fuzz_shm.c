@@ -225,7 +225,7 @@ static void act(enum action action, struct input *in)
 	victim_progress(action == ACTION_TIME ? input_u16(in) * 100000ull : 1000);
 }
 
-/* Begin as peers do before much traffic. */
+/* Set up the first rings, with which peers begin. */
 static void first_rings(void)
 {
 	victim.peer.lane->ring[0].seed = victim.peer.lane->ring[1].seed = 1;

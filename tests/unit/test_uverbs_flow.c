@@ -68,7 +68,7 @@ static void arrives(struct ibv_context *ctx, const void *spec, size_t size, cons
 #define ARRIVES(ctx, spec, kernel_spec) \
 	arrives(ctx, &(spec), sizeof(spec), &(kernel_spec), sizeof(kernel_spec))
 
-/* The type, and the same for the header inside a tunnel. */
+/* Check a type, and the same type for the header inside a tunnel. */
 #define ARRIVES_INNER(ctx, spec, kernel_spec)              \
 	do {                                               \
 		ARRIVES(ctx, spec, kernel_spec);           \

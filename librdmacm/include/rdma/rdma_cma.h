@@ -33,8 +33,8 @@ extern "C" {
 /* ------------------------------------------------------------------ types */
 
 /*
- * What happened to an identifier. The comments say who sees it and what rdma_cm_event.status and
- * .param hold beyond 0 and nothing.
+ * What happened to an identifier. The comments say which side gets the event, and what is in
+ * rdma_cm_event.status and .param. Without such a word, status is 0 and param is empty.
  */
 enum rdma_cm_event_type {
 	RDMA_CM_EVENT_ADDR_RESOLVED,  /* rdma_resolve_addr() succeeded */

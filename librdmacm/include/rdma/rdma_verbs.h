@@ -42,7 +42,7 @@ void rdma_destroy_srq(struct rdma_cm_id *id);
 
 /* ------------------------------------------------------------------ memory regions */
 
-/** rdma_reg_msgs() - memory for sends and receives; in the identifier's PD, as the two below */
+/** rdma_reg_msgs() - register memory for sends and receives; all three use the identifier's PD */
 static inline struct ibv_mr *rdma_reg_msgs(struct rdma_cm_id *id, void *addr, size_t length)
 {
 	return ibv_reg_mr(id->pd, addr, length, IBV_ACCESS_LOCAL_WRITE);

@@ -15,7 +15,7 @@ enum {
 	DOUBLE = 8,
 	TRIPLE = 12,
 	FORMAT_SHIFTED = 3,	   /* first format with other positions of anchors */
-	FORMAT_POP_AND_MODIFY = 1, /* only this format has both in one entry */
+	FORMAT_POP_AND_MODIFY = 1, /* only here can one entry do both */
 	LOOKUP_ACTIONS = DR_LOOKUP_WIDE | DR_LOOKUP_NONE,
 };
 

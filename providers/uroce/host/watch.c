@@ -274,7 +274,7 @@ static void listener_ready(struct uroce_watches *watches, struct watch *watch)
 		listener_aside(watches, watch, r);
 }
 
-/* Handle an event of a peer's connection. A peer that has ended needs a pass. */
+/* Handle an event of a peer's connection. If the peer has ended, a pass must handle that. */
 static unsigned int peer_ready(struct uroce_host *host, struct shm_peer *peer)
 {
 	uroce_shm_conn_ready(host->shm, peer);

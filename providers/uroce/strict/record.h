@@ -50,8 +50,8 @@ struct strict_request {
 	bool hidden;		/* valgrind treats the memory as undefined: strict_content_hide() */
 	uint64_t sum;		/* of the memory at the post, if summed */
 	uint8_t *copy;		/* of the memory at the post; NULL: none */
-	unsigned int posted_at; /* strict_written_position() at the post ... */
-	unsigned int written_at; /* ... and when the completion was polled */
+	unsigned int posted_at; /* strict_written_position() at the post */
+	unsigned int written_at; /* the same when the completion was polled */
 	int num_sge;
 	struct ibv_sge sge[];
 };

@@ -233,7 +233,7 @@ static void connect_both(struct target *t, struct initiator *in)
 
 	to_init(t->qp, t->dev);
 	to_rtr(t->qp, t->dev, &here);
-	/* The half may stay in RTR, but then the first message raises an event. */
+	/* The target could stay in RTR, but then the first message would raise an event. */
 	to_rts(t->qp);
 	to_init(in->qp, in->dev);
 	to_rtr(in->qp, in->dev, &there);

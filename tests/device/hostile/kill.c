@@ -53,7 +53,7 @@ static const struct rt_options options = {
 	.timeout = 12, /* 17 ms */
 	.rd_atomic = 4,
 };
-#define PATIENT_TIMEOUT 17 /* half a second, for the two that live: the host may be busy */
+#define PATIENT_TIMEOUT 17 /* half a second, for two living sides on a busy host */
 
 static uint64_t now_us(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* An input consists of the device, the command that fails, and then steps. A step is a byte for
- * its kind and the bytes that it needs. Commands read the bytes of their answers where they run. */
+ * its kind and the bytes that it needs. When a command runs, it takes the bytes of its
+ * answer from the input, too. */
 #include "tests/fuzz/devices/session.h"
 
 #include <poll.h>

@@ -41,7 +41,7 @@ static void end(void)
 	fx.path.lossless = true;
 }
 
-/* With @packets on their way, acknowledge so many, @by at a time, and send others. */
+/* @packets are on their way: acknowledge all of them, @by at a time, and send others. */
 static void flight(uint32_t packets, uint32_t by)
 {
 	for (uint32_t done = 0, part; done < packets; done += part) {

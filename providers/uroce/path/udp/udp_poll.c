@@ -138,9 +138,9 @@ void uroce_udp_ready(struct uroce_path *path)
 
 /*
  * Stop joining if datagrams come one by one, as in a ping-pong, because then they need no control
- * data. Join again in a stream. A joined message that is read after the end of joining cannot be
- * split. Therefore stop only when a poll has just found the socket empty. Do not stop while headers
- * are shown, because these are control data, too.
+ * data. Join again in a stream. If a joined message is read after joining has stopped, nothing
+ * tells where to split it. Therefore stop only when a poll has just found the socket empty. Do not
+ * stop while headers are shown, because these are control data, too.
  */
 static void joining_adapt(const struct uroce_udp *udp, int fd, struct udp_pace *pace,
 			  unsigned int n)

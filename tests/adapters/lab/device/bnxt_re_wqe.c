@@ -36,7 +36,7 @@ enum {
 	RECEIVED_WRITE_IMM = 8,
 	RECEIVED_IPV6 = 2 << 4,
 	GENERAL_ERROR = 0x3f, /* a status without a meaning of its own */
-	FLUSHES = 8,	      /* status of a receive: all that were posted end */
+	FLUSHES = 8,	      /* status of a receive that ends all posted receives */
 };
 
 /* ---- requests */

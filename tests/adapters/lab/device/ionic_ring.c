@@ -7,9 +7,9 @@
  * the words of a request in ascending order. The last word is a doorbell if the ring has express
  * doorbells. The device overwrites that word when it has read the request.
  *
- * In a ring only in memory of the process, the mark is the first word, which is the position. This
- * tree's provider writes the position last. Release 65 writes the position before other words, and
- * therefore does not run on such a ring.
+ * A ring may be only in memory of the process. Then the mark is the first word of each place, which
+ * contains the position. This tree's provider writes the position last. Release 65 writes the
+ * position before other words, and therefore does not run on such a ring.
  */
 #include "tests/adapters/lab/device/ionic.h"
 #include "tests/adapters/lab/device/bytes.h"

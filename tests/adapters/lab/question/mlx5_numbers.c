@@ -6,9 +6,9 @@
  * target
  *
  * A thread destroys an object and is stopped after it has given the object's number back. Then
- * another thread makes a queue pair on the same completion queue, which gets that number, and
- * the adapter completes a receive of it. The first thread continues; the completion must still
- * be there.
+ * another thread makes a queue pair on the same completion queue. The queue pair gets that number,
+ * and the adapter completes one of its receives. The first thread continues. The completion must
+ * still be there.
  */
 #include "tests/adapters/lab/scenario/script.h"
 

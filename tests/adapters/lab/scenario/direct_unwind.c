@@ -227,7 +227,8 @@ static void steering(struct ibv_context *context)
 		mlx5dv_destroy_flow_matcher(matcher);
 }
 
-/* Destroy what was created. A user that is left keeps its object, and the test finds the leak. */
+/* Destroy what was created. If an object still counts a user, it stays, and the test finds the
+ * leak. */
 static void root_tables(struct ibv_context *context)
 {
 	struct mlx5dv_flow_match_parameters all = { 0 };

@@ -359,7 +359,7 @@ static bool has_large_pages(const void *at, size_t length)
 	return device && !at && length && length % 65536 == 0 && host_is("large-pages");
 }
 
-/* A device maps nothing larger: only after a driver's wrong answer does a program ask for more. */
+/* No mapping of a device is larger: a program asks for more only after a wrong answer. */
 #define MAP_MAX (64 << 20)
 
 /* Called with device_lock. */

@@ -120,7 +120,7 @@ struct hca_qp {
 	enum hca_qp_type type;
 	uint32_t pd, send_cq, recv_cq, srq, xrcd;
 	bool has_srq;
-	uint64_t waiting_since; /* for the peer or for its receive; 0: it does not wait */
+	uint64_t waiting_since; /* for the peer, or for the peer's receive; 0: not waiting */
 	uint8_t context[HCA_QP_CONTEXT];
 	struct hca_sending sending;
 	struct hca_receiving receiving;
