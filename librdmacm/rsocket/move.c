@@ -41,9 +41,7 @@ int rs_number_high(int fd)
 	return number;
 }
 
-/* Wake the sleepers and wait until they have left. With the lock held, which is released meanwhile.
- */
-static void sleepers_end(struct rs_socket *s)
+void rs_sleepers_end(struct rs_socket *s)
 {
 	s->moving = true;
 	rs_rouse(s);
@@ -81,7 +79,7 @@ static int socket_move(struct rs_socket *s, int number, bool exclusive)
 	int r;
 
 	pthread_mutex_lock(&s->lock);
-	sleepers_end(s);
+	rs_sleepers_end(s);
 	r = rs_table_move(&s->file, number);
 	sleepers_let(s, r == 0 && exclusive);
 	pthread_mutex_unlock(&s->lock);

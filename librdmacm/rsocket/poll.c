@@ -71,14 +71,15 @@ static int socket_look(struct pollfd *p, bool woken, bool *ret_offer)
 	return p->revents != 0;
 }
 
-/* Arm the CQ of a socket before the sleep. False: an event came meanwhile. */
+/* Arm the CQ of a socket before the sleep. False: an event came meanwhile, or the socket has gone.
+ */
 static bool socket_arm(const struct pollfd *p)
 {
 	struct rs_socket *s = rs_table_find(p->fd);
 	bool quiet;
 
 	if (!s)
-		return true;
+		return false;
 	pthread_mutex_lock(&s->lock);
 	quiet = !s->moving && rs_arm(s) && !rs_revents(s, p->events);
 	if (quiet)

@@ -582,6 +582,11 @@ bool rs_kernel_option_kept(struct rs_socket *s, unsigned int i, struct rs_option
  */
 int rs_number_high(int fd);
 int rs_number_lowest(struct rs_socket *s);
+/*
+ * Wake the threads that sleep on the number, and wait until they have left. New sleeps wait until
+ * @moving is false. With @lock held, which is released meanwhile.
+ */
+void rs_sleepers_end(struct rs_socket *s);
 bool rs_is_accepted(struct rs_socket *s); /* the handshake at the accepting side has ended */
 
 /* iomap.c */

@@ -2,6 +2,7 @@
 /* Creation, end and names of a socket. */
 #include <limits.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -338,18 +339,48 @@ RS_EXPORT int rclose(int fd)
 	return 0;
 }
 
+/*
+ * Take the socket out of the table when no thread sleeps on its number. The caller gives the number
+ * to another file, and a thread that is about to sleep would sleep on that file.
+ */
+static void table_leave(struct rs_socket *s, int fd)
+{
+	bool is_parents;
+
+	pthread_mutex_lock(&s->lock);
+	rs_sleepers_end(s);
+	pthread_mutex_unlock(&s->lock);
+	s->file.keeps_number = true;
+	rs_table_remove(fd, &is_parents);
+	pthread_mutex_lock(&s->lock);
+	s->moving = false;
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* Wait until no thread sleeps on the number. Calls that found the socket before sleep there. */
+static void sleeper_await(struct rs_socket *s)
+{
+	pthread_mutex_lock(&s->lock);
+	while (s->sleeper) {
+		rs_rouse(s);
+		pthread_mutex_unlock(&s->lock);
+		sched_yield();
+		pthread_mutex_lock(&s->lock);
+	}
+	pthread_mutex_unlock(&s->lock);
+}
+
 RS_EXPORT int rdetach(int fd)
 {
 	RS_CALL;
-	bool is_parents;
 	struct rs_socket *s = rs_table_find(fd);
 
 	if (!s)
 		return rs_ret(-EBADF);
-	s->file.keeps_number = true;
-	rs_table_remove(fd, &is_parents);
-	rs_socket_put(s);
+	table_leave(s, fd);
 	socket_close(s);
+	sleeper_await(s);
+	rs_socket_put(s);
 	return 0;
 }
 
