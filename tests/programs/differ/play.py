@@ -124,6 +124,8 @@ class Player:
             return True
         if words[0] == "bind" and re.fullmatch(r"[ab]\.\d+", words[3]) and (words[3][0], words[3][2:]) not in self.kernel.ports:
             return True  # both pairs would bind the same port of the host
+        if words[0] == "bind" and "." in words[3] and self.has_connection(*words[3].split(".")):
+            return True  # another socket may have the port (rsocket(7), Ports of connections)
         if words[0] == "dup2" and not self.states.find(end, words[2]):
             return True  # the number is that of all slots that are not open
         if words[0] not in ("poll", "select", "close"):
@@ -138,6 +140,10 @@ class Player:
             self.entries_settle(end, sockets)
             return any(socket.left for socket in sockets)
         return False
+
+    def has_connection(self, end, slot):
+        owner = self.states.find(end, slot)
+        return owner is not None and owner.kind == "stream" and owner.state == "connected"
 
     def entries_settle(self, end, sockets):
         """Edges are the same only when the same has arrived at both."""
