@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Posting receives. Each of them has its own doorbell, as the adapter expects. */
+#include <limits.h>
+
 #include "providers/qedr/wqe.h"
 
 enum {
@@ -29,16 +31,6 @@ SEPARATE static char *list_put(const struct qedr_rq *rq, char *at, const struct 
 		at = entry_put(rq, at, wr->sg_list[i].addr, wr->sg_list[i].length,
 			       (wr->sg_list[i].lkey & RECV_KEY_MASK) | flags);
 	return at;
-}
-
-FLAT char *recv_put(const struct qedr_rq *rq, char *at, const struct ibv_recv_wr *wr)
-{
-	const struct ibv_sge *sge = wr->sg_list;
-
-	if (unlikely(wr->num_sge != 1))
-		return list_put(rq, at, wr);
-	return entry_put(rq, at, sge->addr, sge->length,
-			 (sge->lkey & RECV_KEY_MASK) | 1u << RECV_COUNT_SHIFT);
 }
 
 /* The second register that iWARP has. */
@@ -71,32 +63,60 @@ __attribute__((noinline, cold)) static int recv_refuse(struct qedr_qp *qp,
 	return kit_recv_refuse(&qp->vqp.qp, &rq->said, fault, value, limit);
 }
 
-int qedr_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+/* Return how many receives can be posted. */
+FLAT int room_of(const struct qedr_rq *rq, uint16_t head)
 {
-	struct qedr_qp *qp = to_qqp(ibqp);
-	struct qedr_rq *rq = &qp->rq;
-	uint16_t head;
-	char *at;
-	int room;
-
-	spinlock_lock(&rq->lock);
-	at = rq->at;
-	head = atomic_load_explicit(&rq->head, memory_order_relaxed);
 	/* acquire: pairs with the release of a poll, which has read the wr_id */
-	room = (int)rq->max_post -
+	return (int)rq->max_post -
 	       (uint16_t)(head - atomic_load_explicit(&rq->tail, memory_order_acquire));
-	for (; wr; wr = wr->next) {
-		if (unlikely(room-- <= 0) ||
-		    unlikely((uint32_t)wr->num_sge > (uint32_t)rq->max_sge) ||
-		    unlikely(wr->num_sge && !wr->sg_list))
-			break;
-		rq->wr_ids[head & rq->mask] = wr->wr_id;
-		at = recv_put(rq, at, wr);
-		/* release: pairs with the acquire of a poll, which reads the wr_id */
-		atomic_store_explicit(&rq->head, ++head, memory_order_release);
-		doorbell_ring(&rq->doorbell, rq->icid, head);
-		if (unlikely(rq->flags))
-			flags_write(rq);
+}
+
+/* Return the number of entries of a plain receive, or a number that no receive has. */
+FLAT int plain_sge(const struct qedr_rq *rq)
+{
+	return likely(rq->max_sge) ? 1 : INT_MAX;
+}
+
+/* Post a receive of one entry. Return the next element. */
+FLAT char *plain_post(struct qedr_rq *rq, char *at, uint16_t head, const struct ibv_recv_wr *wr)
+{
+	const struct ibv_sge *sge = wr->sg_list;
+
+	rq->wr_ids[head & rq->mask] = wr->wr_id;
+	return entry_put(rq, at, sge->addr, sge->length,
+			 (sge->lkey & RECV_KEY_MASK) | 1u << RECV_COUNT_SHIFT);
+}
+
+/* Announce receive number @head. */
+FLAT void announce(struct qedr_rq *rq, uint16_t head)
+{
+	/* release: pairs with the acquire of a poll, which reads the wr_id */
+	atomic_store_explicit(&rq->head, head, memory_order_release);
+	doorbell_ring(&rq->doorbell, rq->icid, head);
+	if (unlikely(rq->flags))
+		flags_write(rq);
+}
+
+/* Post receives of any kind. The caller holds the lock, and this function releases it. */
+SEPARATE static int recv_rest(struct qedr_qp *qp, struct ibv_recv_wr *wr,
+			      struct ibv_recv_wr **bad_wr)
+{
+	struct qedr_rq *rq = &qp->rq;
+	uint16_t head = atomic_load_explicit(&rq->head, memory_order_relaxed);
+	int room = room_of(rq, head), plain = plain_sge(rq);
+	char *at = rq->at;
+
+	for (; wr && likely(room > 0); wr = wr->next, room--) {
+		if (likely(wr->num_sge == plain) && likely(wr->sg_list)) {
+			at = plain_post(rq, at, head, wr);
+		} else {
+			if ((uint32_t)wr->num_sge > (uint32_t)rq->max_sge ||
+			    (wr->num_sge && !wr->sg_list))
+				break;
+			rq->wr_ids[head & rq->mask] = wr->wr_id;
+			at = list_put(rq, at, wr);
+		}
+		announce(rq, ++head);
 	}
 	rq->at = at;
 	spinlock_unlock(&rq->lock);
@@ -104,4 +124,30 @@ int qedr_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_
 		return 0;
 	*bad_wr = wr;
 	return recv_refuse(qp, wr);
+}
+
+SEPARATE static int recv_contended(struct qedr_qp *qp, struct ibv_recv_wr *wr,
+				   struct ibv_recv_wr **bad_wr)
+{
+	spinlock_wait(&qp->rq.lock);
+	return recv_rest(qp, wr, bad_wr);
+}
+
+/* A single receive of one entry needs no function call. */
+int qedr_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
+{
+	struct qedr_qp *qp = to_qqp(ibqp);
+	struct qedr_rq *rq = &qp->rq;
+	uint16_t head;
+
+	if (unlikely(!spinlock_try(&rq->lock)))
+		return recv_contended(qp, wr, bad_wr);
+	head = atomic_load_explicit(&rq->head, memory_order_relaxed);
+	if (unlikely(!wr) || wr->next || unlikely(wr->num_sge != plain_sge(rq)) ||
+	    unlikely(!wr->sg_list) || unlikely(room_of(rq, head) <= 0))
+		return recv_rest(qp, wr, bad_wr);
+	rq->at = plain_post(rq, rq->at, head, wr);
+	announce(rq, head + 1);
+	spinlock_unlock(&rq->lock);
+	return 0;
 }
