@@ -4,9 +4,8 @@
  * process, and a ring is as long as its pages. Doorbells go into one page. A process repeats each
  * of them in a page of the queue, so that the driver can ring again.
  *
- * "qedr" has RoCE. "qedr-dpm" takes requests through its registers besides, and so does
- * "qedr-iwarp" with iWARP. Such requests leave no trace in the pages of the queues, and run mode
- * has none.
+ * "qedr" has RoCE. "qedr-dpm" also accepts requests through its registers, and "qedr-iwarp" does
+ * this with iWARP. The model executes no such request, because a page of a queue does not show it.
  */
 #include "tests/adapters/lab/device/qedr.h"
 
