@@ -40,6 +40,21 @@ void mmio_write_64(void *reg, uint64_t raw);
 #endif
 #endif
 
+/* Copy 16 bytes, with one store where the processor has such a store. */
+static inline void mmio_copy_16(void *reg, const void *from)
+{
+#ifdef __s390x__
+	mmio_write_64(reg, ((const uint64_t *)from)[0]);
+	mmio_write_64((char *)reg + sizeof(uint64_t), ((const uint64_t *)from)[1]);
+#else
+	typedef uint32_t words __attribute__((vector_size(16)));
+	words part;
+
+	memcpy(&part, from, sizeof(part));
+	*(volatile words *)reg = part;
+#endif
+}
+
 #ifdef __aarch64__
 /* Copy 64 bytes with one store, so that processors which do not combine stores also write them to
  * the device at once. */
