@@ -46,8 +46,8 @@ static int cq_map(struct oc_cq *cq, const struct ocrdma_create_cq_uresp *resp)
 
 static void cq_unmap(struct oc_cq *cq)
 {
-	kit_page_unmap(&cq->queue);
 	kit_page_unmap(&cq->registers);
+	kit_page_unmap(&cq->queue);
 }
 
 int oc_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)

@@ -59,7 +59,6 @@ static const struct object *ahs[OC_AHS];
 
 static const struct field cq_fields[] = {
 	FIELD(ocrdma_create_cq_ureq, dpp_cq, 'x'),
-	FIELD(ocrdma_create_cq_ureq, rsvd, 's'),
 	{ 0 },
 };
 static const struct field qp_fields[] = {
@@ -86,7 +85,7 @@ static uint64_t place_new(enum what what, struct object *object, const char *nam
 
 	*place = (struct place){ .object = object, .what = what };
 	snprintf(place->name, sizeof(place->name), "%s%s%s",
-		 object ? object_name(object->type, object->handle) : "", object ? "." : "", name);
+		 object ? object_name(object->type, object->handle) : "", object ? "-" : "", name);
 	return PLACE_FIRST + (used++ << PLACE_SHIFT);
 }
 
@@ -414,7 +413,7 @@ static uint8_t traced_note(enum ibv_wr_opcode opcode)
 #define OCRDMA(id)                                                                                 \
 	.ibdev = "ocrdma0", .modalias = "pci:v000010DFd0000" id "sv000010DFsd00000000bc02sc00i00", \
 	.vendor_id = 0x10df, .driver_id = 7, .abi_version = OCRDMA_ABI_VERSION,                    \
-	.node_type = IBV_NODE_CA, .link_layer = IBV_LINK_LAYER_ETHERNET,                           \
+	.node_type = IBV_NODE_CA, .loose_modify = true, .link_layer = IBV_LINK_LAYER_ETHERNET,     \
 	.fields = { [REQUEST_CQ] = cq_fields, [REQUEST_QP] = qp_fields },                          \
 	.get_context = get_context, .query_device = query_device, .alloc_pd = alloc_pd,            \
 	.create_cq = create_cq, .resize_cq = resize_cq, .create_qp = create_qp,                    \
