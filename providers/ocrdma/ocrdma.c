@@ -124,7 +124,7 @@ int oc_ring_map(struct ibv_context *ctx, const struct oc_ring_answer *answer,
 {
 	uint32_t entries = answer->entries;
 
-	if (answer->pages != 1 || entries < 2 || entries & (entries - 1) ||
+	if (answer->pages != 1 || !entries || entries & (entries - 1) ||
 	    answer->bytes / answer->stride < entries) {
 		verbs_err(ctx,
 			  "%s: the kernel says %u entries in %u bytes of %u ranges: not possible",

@@ -112,6 +112,7 @@ struct oc_sq {
 	bool is_ud;
 	uint8_t always; /* the flag of a completion, if each request has one (sq_sig_all) */
 	uint32_t max_sge;
+	uint32_t ops; /* bit n is set if IBV_WR_n is possible */
 	uint32_t max_inline;
 	uint32_t mask;		/* entries - 1, and the number of requests that fit */
 	atomic_uint head, tail; /* free-running */

@@ -6,6 +6,9 @@
 enum {
 	QP_TYPES = 1 << IBV_QPT_RC | 1 << IBV_QPT_UC | 1 << IBV_QPT_UD,
 	SEND_ANNOUNCEMENT_SHIFT = 16,
+	UD_OPS = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM,
+	UC_OPS = UD_OPS | 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM,
+	RC_OPS = UC_OPS | 1 << IBV_WR_RDMA_READ,
 };
 
 static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr)
@@ -178,6 +181,7 @@ int oc_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	qp->recv_cq = to_oc_cq(in->attr->recv_cq);
 	qp->srq = in->attr->srq ? to_oc_srq(in->attr->srq) : NULL;
 	qp->sq.is_ud = in->attr->qp_type == IBV_QPT_UD;
+	qp->sq.ops = qp->sq.is_ud ? UD_OPS : in->attr->qp_type == IBV_QPT_UC ? UC_OPS : RC_OPS;
 	pthread_mutex_lock(&ctx->qp_lock);
 	r = qp_create_locked(qp, in);
 	pthread_mutex_unlock(&ctx->qp_lock);

@@ -78,10 +78,11 @@ int oc_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr
 	    likely(rq->max_sge))
 		room = ring_room(head, &rq->tail, rq->mask);
 	for (; wr; wr = wr->next, head++, room--) {
-		uint32_t *to = slot_of(rq->ring, head & rq->mask, rq->stride);
+		uint32_t *to;
 
 		if (unlikely(!room) || unlikely(wr->num_sge != 1) || unlikely(!wr->sg_list))
 			return recv_rest(qp, wr, bad_wr);
+		to = slot_of(rq->ring, head & rq->mask, rq->stride);
 		words_put(to, size_word(HEADER + ENTRY) | REQUEST_LIST | REQUEST_SIGNALED);
 		to[AT_LENGTH] = htole32(wr->sg_list->length);
 		entry_put(to + AT_BODY, wr->sg_list);

@@ -8,10 +8,6 @@
 
 enum {
 	SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE,
-	/* Opcodes of each type of queue pair, as bits. */
-	UD_OPS = 1 << IBV_WR_SEND | 1 << IBV_WR_SEND_WITH_IMM,
-	RC_OPS = UD_OPS | 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_WRITE_WITH_IMM |
-		 1 << IBV_WR_RDMA_READ,
 	PLAIN_OPS = 1 << IBV_WR_SEND | 1 << IBV_WR_RDMA_WRITE,
 };
 
@@ -70,7 +66,7 @@ static enum kit_fault send_check(const struct oc_sq *sq, const struct ibv_send_w
 
 	if (!room)
 		return KIT_FAULT_FULL;
-	if ((unsigned int)wr->opcode > 31 || !((sq->is_ud ? UD_OPS : RC_OPS) & 1u << wr->opcode))
+	if ((unsigned int)wr->opcode > 31 || !(sq->ops & 1u << wr->opcode))
 		return KIT_FAULT_OPCODE;
 	if ((uint32_t)wr->num_sge > sq->max_sge)
 		return KIT_FAULT_NUM_SGE;
