@@ -9,6 +9,7 @@
 enum {
 	SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED | IBV_SEND_INLINE,
 	PLAIN_OPS = 1 << IBV_WR_SEND | 1 << IBV_WR_RDMA_WRITE,
+	PLAIN_INLINE = 63, /* bytes that kit_bytes_copy() can copy */
 };
 
 /* A request by its verbs opcode. */
@@ -156,18 +157,18 @@ static uint32_t request_put(struct oc_sq *sq, uint32_t *to, const struct ibv_sen
 }
 
 /* Copy a request with inline data into the adapter, which then does not read it. The data are not
- * converted there. */
-static void window_put(const struct oc_sq *sq, const uint32_t *request, uint32_t bytes, bool remote)
+ * converted there. @data: where they begin */
+FLAT void window_put(const struct oc_sq *sq, const uint32_t *request, uint32_t bytes, uint32_t data)
 {
-	uint32_t data = (HEADER + (remote ? REMOTE_BYTES : 0)) / 4;
-
 	barrier_wc_start();
-	for (uint32_t at = 0; at < bytes / 4; at += 4) {
-		uint32_t part[4];
+	for (uint32_t at = 0; at < bytes; at += ENTRY) {
+		uint32_t part[ENTRY / 4];
 
-		for (uint32_t i = 0; i < 4; i++)
-			part[i] = at < data ? request[at + i] : le32toh(request[at + i]);
-		mmio_copy_16(sq->window + 4 * at, part);
+		memcpy(part, (const char *)request + at, ENTRY);
+		for (uint32_t i = 0; __BYTE_ORDER == __BIG_ENDIAN && at >= data && i < ENTRY / 4;
+		     i++)
+			part[i] = le32toh(part[i]);
+		mmio_copy_16(sq->window + at, part);
 	}
 	barrier_wc_flush();
 }
@@ -197,7 +198,8 @@ SEPARATE static int post_rest(struct oc_qp *qp, struct ibv_send_wr *wr, struct i
 		if (likely(gate == OC_OPEN)) {
 			bytes = request_put(sq, to, wr, flags, length);
 			if (wr->send_flags & IBV_SEND_INLINE && sq->window)
-				window_put(sq, to, bytes, op->opcode != OP_SEND);
+				window_put(sq, to, bytes,
+					   HEADER + (op->opcode != OP_SEND ? REMOTE_BYTES : 0));
 		}
 		sent_put(sq, head, wr, op, flags, length);
 		if (likely(gate == OC_OPEN))
@@ -242,6 +244,42 @@ FLAT void plain_put(struct oc_sq *sq, uint32_t head, const struct ibv_send_wr *w
 	sent_put(sq, head, wr, op, flags, length);
 }
 
+/*
+ * Post a plain request with inline data, and the rest by post_rest(). The caller holds the lock and
+ * has found room, and this function releases the lock.
+ */
+SEPARATE static int post_inline(struct oc_qp *qp, struct ibv_send_wr *wr,
+				struct ibv_send_wr **bad_wr, uint32_t head)
+{
+	struct oc_sq *sq = &qp->sq;
+	uint32_t *to = slot_of(sq->ring, head & sq->mask, sq->stride), *data = to + AT_BODY;
+	const struct send_op *op = &send_ops[wr->opcode];
+	uint32_t flags = flags_of(sq, op, wr->send_flags), length = wr->sg_list->length;
+	const char *from = (const char *)(uintptr_t)wr->sg_list->addr;
+	uint32_t front = HEADER, bytes;
+
+	if (unlikely(length > min_of(sq->max_inline, (uint32_t)PLAIN_INLINE)) ||
+	    unlikely(!length) || __BYTE_ORDER == __BIG_ENDIAN)
+		return post_rest(qp, wr, bad_wr);
+	if (wr->opcode == IBV_WR_RDMA_WRITE) {
+		remote_put(data, wr, length);
+		data += REMOTE_BYTES / 4;
+		front += REMOTE_BYTES;
+	}
+	kit_bytes_copy((char *)data, from, length);
+	bytes = front + ROUND_UP(length, (uint32_t)ENTRY);
+	to[0] = htole32(flags | size_word(bytes));
+	to[AT_LENGTH] = htole32(length);
+	if (sq->window)
+		window_put(sq, to, bytes, front);
+	sent_put(sq, head, wr, op, flags, length);
+	announce(sq->doorbell, sq->announcement);
+	if (unlikely(wr->next))
+		return post_rest(qp, wr->next, bad_wr);
+	spinlock_unlock(&sq->lock);
+	return 0;
+}
+
 /* The common case makes no function call. */
 int oc_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
@@ -256,8 +294,10 @@ int oc_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr
 	    likely(sq->max_sge) && likely(!sq->is_ud))
 		room = ring_room(head, &sq->tail, sq->mask);
 	for (; wr; wr = wr->next, head++, room--) {
-		if (!is_plain(wr) || unlikely(!room) || wr->send_flags & IBV_SEND_INLINE)
+		if (!is_plain(wr) || unlikely(!room))
 			return post_rest(qp, wr, bad_wr);
+		if (wr->send_flags & IBV_SEND_INLINE)
+			return post_inline(qp, wr, bad_wr, head);
 		plain_put(sq, head, wr);
 		announce(sq->doorbell, sq->announcement);
 	}
