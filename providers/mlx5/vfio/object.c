@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Objects of the firmware. No kernel knows them, so the library keeps for each object the command
- * that destroys it. The library makes it from the command that created the object, and from the
- * answer to that.
+ * that destroys it. It fills in this command from the command that created the object and from the
+ * answer.
  */
 #include "providers/mlx5/vfio/function.h"
 
