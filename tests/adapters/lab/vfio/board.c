@@ -209,6 +209,15 @@ static void registers_reset(void)
 	word_set(bar, 0x230, 0x10203);
 }
 
+/* The thread may not have seen the last change when the program ends. */
+__attribute__((destructor)) static void board_end(void)
+{
+	board_lock(true);
+	if (bar && fault != FAULT_GONE)
+		state_watch();
+	board_lock(false);
+}
+
 void board_start(void)
 {
 	static pthread_t thread;
@@ -223,7 +232,11 @@ void board_start(void)
 	if (bar == MAP_FAILED)
 		abort();
 	close(fd);
+	/* Before the first start the state is that of another process. */
+	if (thread)
+		state_watch();
 	registers_reset();
+	state_watch();
 	queue_stop();
 	if (!thread)
 		pthread_create(&thread, NULL, board, NULL);
