@@ -157,7 +157,7 @@ static void note_findings(const struct options *o, struct world *world, struct r
 {
 	for (unsigned int i = 0; i < check->broken_count; i++) {
 		bool new;
-		struct finding *f = report_finding(report, check->broken[i].rule, &new);
+		struct finding *f = report_finding(report, check->broken[i].rule, program, &new);
 
 		f->times += f->last != report->programs;
 		f->last = report->programs;

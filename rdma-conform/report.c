@@ -19,12 +19,22 @@
 
 static struct known {
 	char device[64], reason[160];
+	char word[16]; /* a word that the program must have, or empty */
 	unsigned int rule;
 } known[KNOWN];
 static unsigned int known_count;
 
-/* A line is "DEVICE: rule NUMBER: REASON". The device is a pattern with the wildcards of the
- * shell. */
+/* A line is "DEVICE: rule NUMBER: REASON" or "DEVICE: rule NUMBER if WORD: REASON". The device is a
+ * pattern with the wildcards of the shell. */
+static bool known_parse(const char *line, struct known *k)
+{
+	*k = (struct known){};
+	return sscanf(line, "%63[^:]: rule %u if %15[a-z]: %159[^\n]", k->device, &k->rule, k->word,
+		      k->reason) == 4 ||
+	       (!*k->word &&
+		sscanf(line, "%63[^:]: rule %u: %159[^\n]", k->device, &k->rule, k->reason) == 3);
+}
+
 int known_read(const char *path)
 {
 	FILE *file = fopen(path, "re");
@@ -32,12 +42,9 @@ int known_read(const char *path)
 	int r = file ? 0 : -errno;
 
 	while (!r && known_count < KNOWN && fgets(line, sizeof(line), file)) {
-		struct known *k = &known[known_count];
-
 		if (*line == '#' || *line == '\n')
 			continue;
-		if (sscanf(line, "%63[^:]: rule %u: %159[^\n]", k->device, &k->rule, k->reason) ==
-		    3)
+		if (known_parse(line, &known[known_count]))
 			known_count++;
 		else
 			r = -EINVAL;
@@ -47,34 +54,51 @@ int known_read(const char *path)
 	return r;
 }
 
-const char *known_reason(const char *device, const struct rule *rule)
+static bool has_word(const struct program *program, const char *word)
 {
-	for (unsigned int i = 0; i < known_count; i++)
-		if (known[i].rule == rule->number && !fnmatch(known[i].device, device, 0))
-			return known[i].reason;
-	return NULL;
+	char *text = text_of(program, NULL), *rest = text, *found;
+
+	while ((found = strsep(&rest, " \n")) && strcmp(found, word))
+		;
+	free(text);
+	return found;
 }
 
-static const struct finding *finding_of(const struct report *r, const struct rule *rule)
+/* Return the reason why @device is known to break @rule with @program, or an empty text. */
+static const char *known_reason(const char *device, const struct rule *rule,
+				const struct program *program)
 {
-	for (unsigned int i = 0; i < r->finding_count; i++)
-		if (r->findings[i].rule == rule)
-			return &r->findings[i];
-	return NULL;
+	for (const struct known *k = known; k < known + known_count; k++)
+		if (k->rule == rule->number && !fnmatch(k->device, device, 0) &&
+		    (!*k->word || has_word(program, k->word)))
+			return k->reason;
+	return "";
 }
 
-struct finding *report_finding(struct report *report, const struct rule *rule, bool *ret_new)
+/* Return the finding of @rule with this reason. Without @reason, prefer one that is not known. */
+static const struct finding *finding_of(const struct report *r, const struct rule *rule,
+					const char *reason)
 {
-	const char *reason = known_reason(report->offer.device, rule);
-	struct finding *f = (struct finding *)finding_of(report, rule);
+	const struct finding *found = NULL;
+
+	for (const struct finding *f = r->findings; f < r->findings + r->finding_count; f++)
+		if (f->rule == rule && (reason ? !strcmp(f->known, reason) : !found || !*f->known))
+			found = f;
+	return found;
+}
+
+struct finding *report_finding(struct report *report, const struct rule *rule,
+			       const struct program *program, bool *ret_new)
+{
+	const char *reason = known_reason(report->offer.device, rule, program);
+	struct finding *f = (struct finding *)finding_of(report, rule, reason);
 
 	*ret_new = !f;
 	if (f)
 		return f;
 	f = &report->findings[report->finding_count++];
 	f->rule = rule;
-	if (reason)
-		snprintf(f->known, sizeof(f->known), "%s", reason);
+	snprintf(f->known, sizeof(f->known), "%s", reason);
 	return f;
 }
 
@@ -317,7 +341,7 @@ static void tap_print(const struct report *r)
 
 	printf("TAP version 13\n1..%u\n", rule_count() + 1);
 	for (unsigned int i = 0; rule_at(i); i++) {
-		const struct finding *f = finding_of(r, rule_at(i));
+		const struct finding *f = finding_of(r, rule_at(i), NULL);
 
 		printf("%sok %u - rule %u %s", f ? "not " : "", i + 1, rule_at(i)->number,
 		       rule_at(i)->name);

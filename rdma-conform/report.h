@@ -41,18 +41,18 @@ struct report {
 	bool *wanted;
 	bool some, replay; /* not all rules are wanted; the program was given */
 	struct tally tally;
-	struct finding findings[128];
+	struct finding findings[256];
 	unsigned int finding_count;
 };
 
 /* Count the steps of @trial. */
 void tally_add(struct tally *tally, const struct trial *trial);
-/* Return the finding of @rule. Create it if there is none yet. */
-struct finding *report_finding(struct report *report, const struct rule *rule, bool *ret_new);
+/* Return the finding of @rule, which @program broke. Create it if there is none yet. Findings that
+ * are known deviations are separate ones. */
+struct finding *report_finding(struct report *report, const struct rule *rule,
+			       const struct program *program, bool *ret_new);
 /* Read a file of known deviations. Return a negative errno. */
 int known_read(const char *path);
-/* Return the reason why @device is known to break @rule, or NULL. */
-const char *known_reason(const char *device, const struct rule *rule);
 void report_print(const struct report *report);
 /* Return the number of findings that are not known deviations. */
 unsigned int report_failures(const struct report *report);

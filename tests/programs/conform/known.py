@@ -25,11 +25,14 @@ def main():
         sys.exit(f"rdma-conform does not read the files of {folder}")
     for file in files:
         lines = [line for line in file.read_text().splitlines() if line and line[0] != "#"]
-        wrong = [line for line in lines if not (match := re.fullmatch(r"\S+: rule (\d+): .{10,159}", line)) or match[1] not in rules]
+        form = re.compile(r"\S+: rule (\d+)(?: if [a-z]+)?: .{10,159}")
+        wrong = [line for line in lines if not (match := form.fullmatch(line)) or match[1] not in rules]
         if wrong or not lines:
             sys.exit(f"{file}: {wrong or 'has no line'}")
     broken = ["--device", os.environ["RT_DEVICE"], "--rules", "29", "--first", "--no-shrink", "--quiet", "--programs", "100"]
-    for line, code in ("uroce_*: rule 29: a reason", 0), ("rxe*: rule 29: a reason", 1), ("uroce_*: rule 30: a reason", 1):
+    lines = {"uroce_*: rule 29: a reason": 0, "rxe*: rule 29: a reason": 1, "uroce_*: rule 30: a reason": 1,
+             "uroce_*: rule 29 if recv: a reason": 0, "uroce_*: rule 29 if mcast: a reason": 1}
+    for line, code in lines.items():
         with tempfile.NamedTemporaryFile("w") as known:
             print(line, file=known, flush=True)
             seen, text = status(program, *broken, "--known", known.name, FAULTY="length", LD_PRELOAD=library)
