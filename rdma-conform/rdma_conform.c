@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -303,6 +304,16 @@ static const char *parse(int argc, char **argv)
 	return wrong ?: optind < argc ? "there is one PEER only" : NULL;
 }
 
+/* The GNU library keeps freed memory up to twice the size of the largest record that was ever
+ * freed. The processes of the agents inherit this memory. Return it. */
+static void return_memory(void)
+{
+#ifdef M_MMAP_THRESHOLD
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
+	mallopt(M_TRIM_THRESHOLD, 128 << 10);
+#endif
+}
+
 int main(int argc, char **argv)
 {
 	static struct report report;
@@ -323,6 +334,7 @@ int main(int argc, char **argv)
 	report.some = options.rules;
 	report.replay = options.replay;
 	signal(SIGPIPE, SIG_IGN);
+	return_memory();
 	if (options.list) {
 		report_rules(stdout);
 		return EXIT_KEPT;
