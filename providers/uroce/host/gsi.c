@@ -18,7 +18,7 @@ struct uroce_gsi {
 	bool rung; /* fd is readable */
 	bool came; /* on host->gsi_came; under progress_lock */
 	SLIST_ENTRY(uroce_gsi) came_entry;
-	uint32_t head, tail; /* free running */
+	uint32_t head, tail; /* free running; 0 if the queue is empty */
 	atomic_uint psn;
 	struct gsi_paths paths;
 	struct verbs_gsi_mad queue[GSI_QUEUE]; /* pages are allocated at their first use */
@@ -118,6 +118,10 @@ int uroce_gsi_recv(struct ibv_context *ctx, struct verbs_gsi_mad *ret_mad)
 	if (gsi->tail != gsi->head) {
 		*ret_mad = gsi->queue[gsi->tail++ % GSI_QUEUE];
 		r = 0;
+		/* An empty queue begins at its start again, so that few pages of it are ever used.
+		 */
+		if (gsi->tail == gsi->head)
+			gsi->tail = gsi->head = 0;
 		if (gsi->tail == gsi->head && gsi->rung) {
 			(void)!read(gsi->fd, &count, sizeof(count));
 			gsi->rung = false;
