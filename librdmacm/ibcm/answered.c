@@ -5,59 +5,77 @@
  * three times within two seconds, and an answer may get lost. A copy gets the same answer, and the
  * program does not see the copy.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "librdmacm/ibcm/ibcm.h"
 
 enum {
-	SETS = 1 << 11,
-	WAYS = 4, /* entries of a set, of which the oldest is replaced */
+	BUCKETS = 1 << 11,
+	ANSWERED_MAX = 1 << 13, /* beyond it the oldest is forgotten */
 };
 #define MEMORY 10000000000ull /* ns: long enough for the copy that follows after 4.3 s */
 
 struct answered {
+	TAILQ_ENTRY(answered) by_age;
+	LIST_ENTRY(answered) in_bucket;
 	union ibv_gid gid;
 	uint32_t id; /* the peer's */
 	uint64_t tid;
-	uint64_t until; /* 0: unused */
+	uint64_t until;
 	uint8_t data[IBCM_MAD_LEN];
 };
 
-static struct answered all[SETS][WAYS];
+static LIST_HEAD(, answered) buckets[BUCKETS];
+static TAILQ_HEAD(, answered) ages = TAILQ_HEAD_INITIALIZER(ages); /* the oldest is the first */
+static unsigned int count;
 
-static struct answered *set_of(const union ibv_gid *gid, uint32_t id)
+static void forget(struct answered *a)
 {
-	return all[ibcm_hash(gid, 0, id) % SETS];
+	TAILQ_REMOVE(&ages, a, by_age);
+	LIST_REMOVE(a, in_bucket);
+	count--;
+	free(a);
 }
 
-static bool is_request(const struct answered *a, const union ibv_gid *gid, uint32_t id,
-		       uint64_t tid)
+/* Memory is used only for requests of the last seconds. */
+static void forget_old(uint64_t now)
 {
-	return a->id == id && a->tid == tid && !memcmp(&a->gid, gid, sizeof(*gid));
+	struct answered *oldest;
+
+	while ((oldest = TAILQ_FIRST(&ages)) && (oldest->until <= now || count == ANSWERED_MAX))
+		forget(oldest);
 }
 
+/* If there is no memory, a copy of the request counts as a new request. */
 void ibcm_answered_add(const struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LEN])
 {
 	const struct ibcm_conn *conn = &iid->conn;
-	struct answered *set = set_of(&iid->remote_gid, conn->remote_id), *oldest = set;
+	uint64_t now = ibcm_now();
+	struct answered *a;
 
-	for (unsigned int i = 1; i < WAYS; i++)
-		if (set[i].until < oldest->until)
-			oldest = &set[i];
-	oldest->gid = iid->remote_gid;
-	oldest->id = conn->remote_id;
-	oldest->tid = conn->tid;
-	oldest->until = ibcm_now() + MEMORY;
-	memcpy(oldest->data, data, sizeof(oldest->data));
+	forget_old(now);
+	a = malloc(sizeof(*a));
+	if (!a)
+		return;
+	a->gid = iid->remote_gid;
+	a->id = conn->remote_id;
+	a->tid = conn->tid;
+	a->until = now + MEMORY;
+	memcpy(a->data, data, sizeof(a->data));
+	LIST_INSERT_HEAD(&buckets[ibcm_hash(&a->gid, 0, a->id) % BUCKETS], a, in_bucket);
+	TAILQ_INSERT_TAIL(&ages, a, by_age);
+	count++;
 }
 
 const uint8_t *ibcm_answered_find(const union ibv_gid *gid, uint32_t id, uint64_t tid)
 {
-	const struct answered *set = set_of(gid, id);
 	uint64_t now = ibcm_now();
+	struct answered *a;
 
-	for (unsigned int i = 0; i < WAYS; i++)
-		if (set[i].until > now && is_request(&set[i], gid, id, tid))
-			return set[i].data;
+	LIST_FOREACH(a, &buckets[ibcm_hash(gid, 0, id) % BUCKETS], in_bucket)
+		if (a->until > now && a->id == id && a->tid == tid &&
+		    !memcmp(&a->gid, gid, sizeof(*gid)))
+			return a->data;
 	return NULL;
 }
