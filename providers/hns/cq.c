@@ -65,7 +65,8 @@ static int kernel_create(struct hns_cq *cq, const struct verbs_create_cq *in)
 	cq->number = resp.cqn & HNS_NUMBER_MASK;
 	cq->arm = hns_doorbell(HNS_DB_CQ_ARM, cq->number) | 1ull << HNS_DB_ARM_SHIFT;
 	cq->recorded = resp.cap_flags & HNS_ROCE_CQ_FLAG_RECORD_DB;
-	cq->kit.vcq.cq.cqe = cq->mask;
+	/* The kernel returns the largest index. The adapter uses all entries. */
+	cq->kit.vcq.cq.cqe = cq->count;
 	return 0;
 }
 
