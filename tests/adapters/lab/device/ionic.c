@@ -18,7 +18,7 @@
 #include "tests/adapters/lab/shim/trace.h"
 
 enum {
-	MAX_WR = 16384,
+	MAX_WR = 65535,
 	MAX_SGE = 16,
 	SGE = 16, /* bytes */
 	MAX_CQE = 65535 - 100,
