@@ -80,6 +80,7 @@ static void publication_make(struct agent *agent, struct publication *p)
 		if (q) {
 			p->qp[i].number = q->qp.qp->qp_num;
 			p->qp[i].psn = q->qp.psn;
+			p->qp[i].port = q->qp.own_port;
 		}
 		if (r)
 			p->region[i] = (struct place){ (uintptr_t)r->region.memory,

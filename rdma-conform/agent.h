@@ -29,11 +29,14 @@ struct cq {
 struct mw {
 	struct ibv_mw *mw;
 	uint64_t address;
-	uint32_t next_key;
 };
+
+struct cm;
 
 struct qp {
 	struct ibv_qp *qp;
+	struct cm *cm;	   /* its connection, or NULL if the device needs none */
+	uint16_t own_port; /* TCP port of @cm */
 	struct ibv_qp_ex *extended;
 	union ibv_gid attached_to;
 	struct ibv_ah *ah, *group; /* of a datagram pair: the partner, and the multicast group */
@@ -64,6 +67,7 @@ struct publication {
 	uint32_t lid, epoch;
 	struct {
 		uint32_t number, psn;
+		uint16_t port;
 	} qp[OBJECTS];
 	struct place {
 		uint64_t address;
@@ -104,7 +108,7 @@ struct agent {
 	struct offer offer;
 	uint8_t port, gid_index;
 	uint16_t lid;
-	bool global;
+	bool global, by_cm; /* @by_cm: the connection manager connects queue pairs */
 	union ibv_gid gid;
 	int peer;	  /* socket to the other side's agent */
 	int64_t patience; /* ns to wait for an expected event */
@@ -180,7 +184,20 @@ int qp_to_rtr(struct agent *agent, struct ibv_qp *qp, const struct ibv_ah_attr *
 int qp_to_rts(struct ibv_qp *qp, uint32_t psn, const struct step *step);
 /* Run @probe. Return a positive errno: EOPNOTSUPP, if the device does not support it. */
 int probe_run(struct agent *agent, enum probe probe);
-int probe_cm(struct agent *agent, enum probe probe);
+/* The probes of the connection manager. They need no @things. */
+struct things;
+int probe_cmdata(struct agent *agent, struct things *things);
+int probe_cmreject(struct agent *agent, struct things *things);
+int probe_cmleave(struct agent *agent, struct things *things);
+bool gid_is_ipv4(const union ibv_gid *gid);
+/* Set the GID to the IPv4 address of the device. Return whether the connection manager has it. */
+bool cm_address(struct agent *agent);
+/* Listen for the connection of a queue pair. *@ret_port: TCP port in network byte order; 0: failed
+ */
+struct cm *cm_listen(struct agent *agent, uint16_t *ret_port);
+/* Connect queue pair @qp_num. Return a positive errno. */
+int cm_connect(struct cm *cm, uint32_t qp_num, const union ibv_gid *gid, uint16_t port);
+void cm_end(struct cm *cm);
 /* Poll @cq once and record the completions. Return their number. */
 int cq_poll(struct agent_thread *t, struct cq *cq, int room);
 void async_read(struct agent_thread *t, int wait_ms);

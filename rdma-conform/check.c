@@ -105,6 +105,11 @@ bool qp_reliable(const struct check *c, uint8_t side, uint8_t number)
 	return s && !HAS(s, UD) && !HAS(s, UC);
 }
 
+bool qp_confirms(const struct check *c, uint8_t side, uint8_t number)
+{
+	return qp_reliable(c, side, number) && !c->trial->offers[0].iwarp;
+}
+
 bool undisturbed(const struct check *c, uint8_t number, const struct event *e)
 {
 	if (c->trial->ended[0] || c->trial->ended[1] || !done_on(c, VERB_CONNECT, 0, 'q', number) ||

@@ -217,8 +217,10 @@ bool may_be_gone(const struct check *c, uint8_t side, char kind, uint8_t number,
 bool undisturbed(const struct check *c, uint8_t number, const struct event *e);
 /* The reason why the device must refuse this request. */
 enum denial message_denied(const struct check *c, const struct message *m);
-/* Messages arrive once and in order, and a completion of the sender confirms them. */
+/* Messages arrive once and in order. */
 bool qp_reliable(const struct check *c, uint8_t side, uint8_t number);
+/* Also, a completion of the sender confirms them. That of iWARP does not (RFC 5040, 5.5). */
+bool qp_confirms(const struct check *c, uint8_t side, uint8_t number);
 bool is_send_side(const struct message *m);
 bool takes_receive(const struct message *m);
 /* Return the first of @f that is before @e, or NULL. */

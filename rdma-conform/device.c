@@ -21,13 +21,17 @@ static struct ibv_context *device_open(const char *name)
 	return context;
 }
 
-/* Prefer RoCEv2, then an IPv4 address. */
-static int gid_rank(const struct ibv_gid_entry *entry)
+bool gid_is_ipv4(const union ibv_gid *gid)
 {
 	static const uint8_t mapped[12] = { [10] = 0xff, [11] = 0xff };
 
-	return (entry->gid_type == IBV_GID_TYPE_ROCE_V2) * 2 +
-	       !memcmp(entry->gid.raw, mapped, sizeof(mapped));
+	return !memcmp(gid->raw, mapped, sizeof(mapped));
+}
+
+/* Prefer RoCEv2, then an IPv4 address. */
+static int gid_rank(const struct ibv_gid_entry *entry)
+{
+	return (entry->gid_type == IBV_GID_TYPE_ROCE_V2) * 2 + gid_is_ipv4(&entry->gid);
 }
 
 static int gid_choose(struct agent *agent, int wanted)
@@ -133,6 +137,8 @@ static int offer_learn(struct agent *agent, const struct ibv_port_attr *port)
 		qp_works(agent, IBV_QPT_RC, IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_RDMA_WRITE, NULL);
 	o->multicast = attr.max_mcast_grp > 0;
 	o->on_demand = on_demand_works(agent);
+	o->iwarp = agent->by_cm;
+	o->read_sge = agent->by_cm ? 1 : o->max_sge;
 	o->ethernet = port->link_layer == IBV_LINK_LAYER_ETHERNET;
 	return 0;
 }
@@ -171,5 +177,7 @@ int agent_open(struct agent *agent, uint8_t side, const struct agent_options *op
 	agent->global = options->gid_index >= 0 || port.link_layer != IBV_LINK_LAYER_INFINIBAND;
 	if (agent->global && gid_choose(agent, options->gid_index) < 0)
 		return device_failed("the port has no such GID");
+	agent->by_cm =
+		agent->context->device->transport_type == IBV_TRANSPORT_IWARP && cm_address(agent);
 	return offer_learn(agent, &port);
 }

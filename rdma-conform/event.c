@@ -5,15 +5,8 @@
 
 #include "rdma-conform/event.h"
 
-const char *const skip_names[SKIP_COUNT] = {
-	[SKIP_ABSENT] = "the object is not there",
-	[SKIP_BUSY] = "the object is in use or there already",
-	[SKIP_PEER] = "the other side has no such queue pair",
-	[SKIP_REQUEST] = "what the request names is not there",
-	[SKIP_CHANNEL] = "the completion queue has no channel",
-	[SKIP_LIST] = "the list of the request was not posted",
-	[SKIP_OFFER] = "the device does not offer it",
-};
+#define AS_REASON(name, text) text,
+const char *const skip_names[SKIP_COUNT] = { SKIPS(AS_REASON) };
 
 /* The names of the values that verbs record. */
 static const char *const value_names[VERB_COUNT] = {

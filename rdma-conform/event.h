@@ -38,15 +38,18 @@ enum event_kind {
 };
 
 /* Reasons why a step was left out. */
+#define SKIPS(X)                                          \
+	X(ABSENT, "the object is not there")              \
+	X(BUSY, "the object is in use or there already")  \
+	X(PEER, "the other side has no such queue pair")  \
+	X(REQUEST, "what the request names is not there") \
+	X(CHANNEL, "the completion queue has no channel") \
+	X(LIST, "the list of the request was not posted") \
+	X(OFFER, "the device does not offer it")
+
+#define AS_SKIP(name, text) SKIP_##name,
 enum skip {
-	SKIP_ABSENT,  /* its object does not exist */
-	SKIP_BUSY,    /* another thread holds its object, or the object exists already */
-	SKIP_PEER,    /* the other side has no such queue pair */
-	SKIP_REQUEST, /* memory, key, window or address of the request does not exist */
-	SKIP_CHANNEL, /* the completion queue has no channel */
-	SKIP_LIST,    /* the rest of its list was never posted */
-	SKIP_OFFER,   /* the device does not support it */
-	SKIP_COUNT,
+	SKIPS(AS_SKIP) SKIP_COUNT
 };
 
 enum run_kind {
@@ -89,11 +92,13 @@ struct offer {
 	char device[64];
 	uint32_t max_qp_wr, max_sge, max_cqe, max_srq_wr;
 	uint32_t recv_sge; /* most pieces of a receive; may be less than max_sge */
+	uint32_t read_sge; /* most pieces of a read */
 	uint32_t mtu;	   /* bytes */
 	uint32_t atomics, windows, extended_cq, wr_api;
 	uint32_t inline_asked; /* queue pairs may ask for INLINE_BYTES of inline data */
 	uint32_t inline_bytes; /* that they get */
 	uint32_t rc, uc, ud, srq, multicast, on_demand, ethernet, same_address;
+	uint32_t iwarp; /* and the connection manager connects its queue pairs */
 };
 
 extern const char *const skip_names[SKIP_COUNT];

@@ -160,12 +160,28 @@ static void renumber(struct writing *w, struct step *step)
 	step->id = step->id ? *id ?: UINT8_MAX : 0;
 }
 
+/* iWARP has no immediate data. Turn a write with immediate into an empty send, which takes its
+ * receive. */
+static void drop_immediate(struct step *step)
+{
+	if (step->operation == OP_WRITE && HAS(step, IMM)) {
+		step->operation = OP_SEND;
+		step->remote = NO_OBJECT;
+		step->pieces = 0;
+	}
+	step->words &= ~WORD(IMM);
+}
+
 /* Remove from a step: features that the device does not support, inline data that is too long, and
  * empty pieces at the end. */
 static void reduce(const struct offer *offer, struct step *step)
 {
-	unsigned int most = step->verb == VERB_RECV ? offer->recv_sge : offer->max_sge;
+	unsigned int most = step->verb == VERB_RECV	 ? offer->recv_sge
+			    : step->operation == OP_READ ? offer->read_sge
+							 : offer->max_sge;
 
+	if (offer->iwarp)
+		drop_immediate(step);
 	while (step->pieces > 1 && (step->pieces > most || !step->piece[step->pieces - 1].length))
 		step->pieces--;
 	if (!offer->wr_api)

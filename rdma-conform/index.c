@@ -338,10 +338,10 @@ static void add_write(struct check *c, const struct message *m)
 	w->piece[0] = (struct piece){ place->region, place->offset + s->remote_offset, w->length };
 	w->pieces = 1;
 	w->refused = message_denied(c, m) > DENIED_MAYBE;
-	if (qp_reliable(c, s->side, s->object) && m->successes && m->successes == m->completions)
+	if (qp_confirms(c, s->side, s->object) && m->successes && m->successes == m->completions)
 		w->success[0] = m->last;
 	w->success[1] = seen_by_receive(c, m);
-	if (qp_reliable(c, s->side, s->object) && m->successes && m->completions >= m->accepted &&
+	if (qp_confirms(c, s->side, s->object) && m->successes && m->completions >= m->accepted &&
 	    !m->failed)
 		finish_add(&w->finish, CAUSE_COMPLETION, m->last);
 	finish_by_qp(c, &w->finish, w->side, s->object, true);

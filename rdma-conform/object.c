@@ -153,6 +153,8 @@ static int qp_destroy(struct qp *qp)
 		ibv_detach_mcast(qp->qp, &qp->attached_to, 0);
 	qp->attached = false;
 	r = ibv_destroy_qp(qp->qp);
+	if (!r && qp->cm)
+		cm_end(qp->cm);
 	if (!r && qp->ah)
 		ibv_destroy_ah(qp->ah);
 	if (!r && qp->group)
@@ -162,20 +164,12 @@ static int qp_destroy(struct qp *qp)
 
 int object_destroy(struct agent *agent, char kind, struct object *o)
 {
-	switch (kind) {
-	case 'c':
-		return positive(cq_destroy(&o->cq));
-	case 'p':
-		return positive(ibv_dealloc_pd(o->pd));
-	case 'q':
-		return positive(qp_destroy(&o->qp));
-	case 'r':
-		return positive(ibv_dereg_mr(o->region.mr));
-	case 's':
-		return positive(ibv_destroy_srq(o->srq));
-	default:
-		return positive(ibv_dealloc_mw(o->mw.mw));
-	}
+	return positive(kind == 'c'   ? cq_destroy(&o->cq)
+			: kind == 'p' ? ibv_dealloc_pd(o->pd)
+			: kind == 'q' ? qp_destroy(&o->qp)
+			: kind == 'r' ? ibv_dereg_mr(o->region.mr)
+			: kind == 's' ? ibv_destroy_srq(o->srq)
+				      : ibv_dealloc_mw(o->mw.mw));
 }
 
 void step_destroy(struct agent_thread *t, const struct step *step, struct object *o)

@@ -75,6 +75,8 @@ void step_qp(struct agent_thread *t, const struct step *step, struct object *o)
 	o->qp.psn = psn_of(t->agent, step->object);
 	o->qp.qp = qp_make(t->agent, step, &attr);
 	e = object_made(t, o, o->qp.qp);
+	if (o->qp.qp && t->agent->by_cm)
+		o->qp.cm = cm_listen(t->agent, &o->qp.own_port);
 	if (o->qp.qp) {
 		o->qp.extended = HAS(step, WR_API) ? ibv_qp_to_qp_ex(o->qp.qp) : NULL;
 		e->done.value[0] = o->qp.qp->qp_num;
@@ -208,6 +210,7 @@ void step_connect(struct agent_thread *t, const struct step *step, struct object
 {
 	struct ibv_ah_attr address = address_of(t->agent, t->agent->other.gid, t->agent->other.lid);
 	uint32_t number = t->agent->other.qp[step->object].number;
+	uint16_t port = t->agent->other.qp[step->object].port;
 	unsigned int stage = 1;
 	int r;
 
@@ -216,6 +219,11 @@ void step_connect(struct agent_thread *t, const struct step *step, struct object
 		return;
 	}
 	r = qp_to_init(t->agent, o->qp.qp);
+	if (o->qp.cm) {
+		r = r ?: cm_connect(o->qp.cm, o->qp.qp->qp_num, &t->agent->other.gid, port);
+		log_done(t, r)->done.value[0] = stage;
+		return;
+	}
 	if (!r && ++stage)
 		r = qp_to_rtr(t->agent, o->qp.qp, &address, number,
 			      t->agent->other.qp[step->object].psn);

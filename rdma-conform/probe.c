@@ -94,39 +94,39 @@ static int refusal(bool made)
 	return made ? 0 : errno ?: EINVAL;
 }
 
-static int probe_cq_limit(struct agent *agent, struct things *t)
+static int probe_cqlimit(struct agent *agent, struct things *t)
 {
 	if (agent->offer.max_cqe >= INT_MAX)
 		return EOPNOTSUPP;
 	return refusal(cq_add(agent, t, agent->offer.max_cqe + 1));
 }
 
-static int probe_qp_limit(struct agent *agent, struct things *t)
+static int probe_qplimit(struct agent *agent, struct things *t)
 {
 	return refusal(qp_add(agent, t, agent->offer.rc ? IBV_QPT_RC : IBV_QPT_UD,
 			      agent->offer.max_qp_wr + 1));
 }
 
-static int probe_srq_limit(struct agent *agent, struct things *t)
+static int probe_srqlimit(struct agent *agent, struct things *t)
 {
 	if (!agent->offer.srq)
 		return EOPNOTSUPP;
 	return refusal(srq_add(agent, t, agent->offer.max_srq_wr + 1));
 }
 
-static int probe_no_write(struct agent *agent, struct things *t)
+static int probe_nowrite(struct agent *agent, struct things *t)
 {
 	return refusal(mr_add(agent->pd, t, IBV_ACCESS_REMOTE_WRITE));
 }
 
-static int probe_gid_index(struct agent *agent, struct things *t)
+static int probe_gidindex(struct agent *agent, struct things *t)
 {
 	union ibv_gid gid;
 
 	return positive(ibv_query_gid(agent->context, agent->port, 100000, &gid));
 }
 
-static int probe_pd_busy(struct agent *agent, struct things *t)
+static int probe_pdbusy(struct agent *agent, struct things *t)
 {
 	int r;
 
@@ -139,7 +139,7 @@ static int probe_pd_busy(struct agent *agent, struct things *t)
 	return r;
 }
 
-static int probe_srq_busy(struct agent *agent, struct things *t)
+static int probe_srqbusy(struct agent *agent, struct things *t)
 {
 	int r;
 
@@ -151,7 +151,7 @@ static int probe_srq_busy(struct agent *agent, struct things *t)
 	return r;
 }
 
-static int probe_mcast_gid(struct agent *agent, struct things *t)
+static int probe_mcastgid(struct agent *agent, struct things *t)
 {
 	int r;
 
@@ -178,12 +178,12 @@ static int dm_try(struct agent *agent, struct things *t, uint64_t offset)
 	return r ?: memcmp(in, out, sizeof(in)) ? EBADMSG : 0;
 }
 
-static int probe_dm_bytes(struct agent *agent, struct things *t)
+static int probe_dmbytes(struct agent *agent, struct things *t)
 {
 	return dm_try(agent, t, 64);
 }
 
-static int probe_dm_limit(struct agent *agent, struct things *t)
+static int probe_dmlimit(struct agent *agent, struct things *t)
 {
 	return dm_try(agent, t, 4096);
 }
@@ -263,7 +263,7 @@ static int xrc_send(struct agent *agent, struct things *t)
 				    .opcode = IBV_WR_SEND,
 				    .send_flags = IBV_SEND_SIGNALED },
 			   *bad_send;
-	int64_t end = now() + agent->patience;
+	int64_t end = wait_end(agent, 0);
 	struct ibv_wc wc;
 	int r;
 
@@ -281,7 +281,7 @@ static int xrc_send(struct agent *agent, struct things *t)
 	return r ?: memcmp(t->bytes, t->bytes + BYTES, BYTES) ? EBADMSG : 0;
 }
 
-static int probe_xrc_send(struct agent *agent, struct things *t)
+static int probe_xrcsend(struct agent *agent, struct things *t)
 {
 	return !xrc_add(agent, t) ? EOPNOTSUPP : xrc_connect(agent, t) ?: xrc_send(agent, t);
 }
@@ -311,22 +311,14 @@ static int probe_cancel(struct agent *agent, struct things *t)
 	return result == PTHREAD_CANCELED ? 0 : EBADMSG;
 }
 
+#define AS_FUNCTION(name, text, wanted) [PROBE_##name] = probe_##text,
 int probe_run(struct agent *agent, enum probe probe)
 {
-	static int (*const probes[PROBE_COUNT])(struct agent * agent, struct things * t) = {
-		[PROBE_CQ_LIMIT] = probe_cq_limit,   [PROBE_QP_LIMIT] = probe_qp_limit,
-		[PROBE_SRQ_LIMIT] = probe_srq_limit, [PROBE_NO_WRITE] = probe_no_write,
-		[PROBE_GID_INDEX] = probe_gid_index, [PROBE_PD_BUSY] = probe_pd_busy,
-		[PROBE_SRQ_BUSY] = probe_srq_busy,   [PROBE_MCAST_GID] = probe_mcast_gid,
-		[PROBE_DM_BYTES] = probe_dm_bytes,   [PROBE_DM_LIMIT] = probe_dm_limit,
-		[PROBE_IMPORT] = probe_import,	     [PROBE_XRC_SEND] = probe_xrc_send,
-		[PROBE_CANCEL] = probe_cancel,
-	};
+	static int (*const probes[PROBE_COUNT])(struct agent * agent,
+						struct things * t) = { PROBES(AS_FUNCTION) };
 	struct things t = {};
 	int r, end;
 
-	if (probe >= PROBE_CM_DATA && probe <= PROBE_CM_LEAVE)
-		return probe_cm(agent, probe);
 	r = probe < PROBE_COUNT ? probes[probe](agent, &t) : EOPNOTSUPP;
 	end = things_end(&t);
 	return r ?: end;

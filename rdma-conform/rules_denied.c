@@ -23,7 +23,7 @@ RULE(denied)
 		return;
 	if (e->done.error)
 		exercised(c, 1); /* by the post itself */
-	if (is_send_side(m) && m->first && qp_reliable(c, s->side, s->object) &&
+	if (is_send_side(m) && m->first && qp_confirms(c, s->side, s->object) &&
 	    m->first->wc.status != IBV_WC_WR_FLUSH_ERR && undisturbed(c, s->object, m->first))
 		keeps(c, m->first, m->first->wc.status == status,
 		      "#%u ended with status %u, not %u", s->id, m->first->wc.status, status);
@@ -70,17 +70,10 @@ RULE(bound_region)
 		      bind->step->mw);
 }
 
-#define ANY_ERROR -1
-
+#define AS_WANTED(name, text, wanted) [PROBE_##name] = wanted,
 RULE(probe)
 {
-	static const int wanted[PROBE_COUNT] = {
-		[PROBE_CQ_LIMIT] = ANY_ERROR,  [PROBE_QP_LIMIT] = ANY_ERROR,
-		[PROBE_SRQ_LIMIT] = ANY_ERROR, [PROBE_NO_WRITE] = ANY_ERROR,
-		[PROBE_GID_INDEX] = ANY_ERROR, [PROBE_PD_BUSY] = EBUSY,
-		[PROBE_SRQ_BUSY] = EBUSY,      [PROBE_MCAST_GID] = ANY_ERROR,
-		[PROBE_DM_LIMIT] = ANY_ERROR,
-	};
+	static const int wanted[PROBE_COUNT] = { PROBES(AS_WANTED) };
 	int r = e->done.error, want = wanted[c->rule->argument];
 
 	if (s->probe == c->rule->argument)

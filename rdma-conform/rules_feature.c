@@ -302,7 +302,7 @@ RULE(query_matches)
 	const uint64_t *seen = e->done.value;
 	unsigned int retries;
 
-	if (e->done.error || !connected || !qp_reliable(c, e->side, s->object) ||
+	if (e->done.error || !connected || !qp_confirms(c, e->side, s->object) ||
 	    !before(c, connected, e) || seen[0] == IBV_QPS_RESET)
 		return;
 	retries = step_of(c, connected)->x ?: 7;

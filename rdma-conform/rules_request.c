@@ -77,7 +77,8 @@ RULE(right_succeeds)
 
 RULE(short_receive)
 {
-	if (is_send_side(m) || !m->first || m->first->wc.status != IBV_WC_LOC_LEN_ERR)
+	if (is_send_side(m) || !m->first || m->first->wc.status != IBV_WC_LOC_LEN_ERR ||
+	    (s->kind == 'q' && !qp_confirms(c, s->side, s->object)))
 		return;
 	exercised(c, 1);
 	FOR_EACH_MESSAGE(c, send)
@@ -207,7 +208,7 @@ RULE(not_ready)
 
 	if (takes_receive(m) && s->n >= 2 && e->wc.status != IBV_WC_WR_FLUSH_ERR && connected &&
 	    !step_of(c, connected)->y && undisturbed(c, s->object, e) &&
-	    t.receives[!e->side] < t.sends[e->side])
+	    t.receives[!e->side] < t.sends[e->side] && qp_confirms(c, s->side, s->object))
 		keeps(c, e, e->wc.status == IBV_WC_RNR_RETRY_EXC_ERR,
 		      "#%u found no receive and has status %u", s->id, e->wc.status);
 }

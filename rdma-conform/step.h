@@ -61,18 +61,21 @@
 	X(BAD_RKEY, badrkey) X(BAD_QKEY, badqkey) X(RC, rc) X(UC, uc) X(UD, ud) \
 	X(RESET, reset) X(INIT, init) X(RTR, rtr) X(RTS, rts) X(ERR, err)
 
-/* The probes of a step "try", which need no other side; probe.c has them. */
+/* The probes of a step "try", which need no other side, and their result: 0, an errno, or any errno.
+ * probe.c and cm.c have them. */
+#define ANY_ERROR -1
 #define PROBES(X) \
-	X(CQ_LIMIT, cqlimit) X(QP_LIMIT, qplimit) X(SRQ_LIMIT, srqlimit) X(NO_WRITE, nowrite) \
-	X(GID_INDEX, gidindex) X(PD_BUSY, pdbusy) X(SRQ_BUSY, srqbusy) X(MCAST_GID, mcastgid) \
-	X(DM_BYTES, dmbytes) X(DM_LIMIT, dmlimit) X(IMPORT, import) X(XRC_SEND, xrcsend) \
-	X(CM_DATA, cmdata) X(CM_REJECT, cmreject) X(CM_LEAVE, cmleave) X(CANCEL, cancel)
+	X(CQ_LIMIT, cqlimit, ANY_ERROR) X(QP_LIMIT, qplimit, ANY_ERROR) X(SRQ_LIMIT, srqlimit, ANY_ERROR) \
+	X(NO_WRITE, nowrite, ANY_ERROR) X(GID_INDEX, gidindex, ANY_ERROR) X(PD_BUSY, pdbusy, EBUSY) \
+	X(SRQ_BUSY, srqbusy, EBUSY) X(MCAST_GID, mcastgid, ANY_ERROR) X(DM_BYTES, dmbytes, 0) \
+	X(DM_LIMIT, dmlimit, ANY_ERROR) X(IMPORT, import, 0) X(XRC_SEND, xrcsend, 0) \
+	X(CM_DATA, cmdata, 0) X(CM_REJECT, cmreject, 0) X(CM_LEAVE, cmleave, 0) X(CANCEL, cancel, 0)
 /* clang-format on */
 
 #define AS_VERB(name, ...)	 VERB_##name,
 #define AS_OPERATION(name, text) OP_##name,
 #define AS_WORD(name, text)	 WORD_##name,
-#define AS_PROBE(name, text)	 PROBE_##name,
+#define AS_PROBE(name, ...)	 PROBE_##name,
 enum verb {
 	VERBS(AS_VERB) VERB_COUNT
 };
