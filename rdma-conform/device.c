@@ -177,7 +177,9 @@ int agent_open(struct agent *agent, uint8_t side, const struct agent_options *op
 	agent->global = options->gid_index >= 0 || port.link_layer != IBV_LINK_LAYER_INFINIBAND;
 	if (agent->global && gid_choose(agent, options->gid_index) < 0)
 		return device_failed("the port has no such GID");
-	agent->by_cm =
-		agent->context->device->transport_type == IBV_TRANSPORT_IWARP && cm_address(agent);
+	/* A GID of iWARP holds a MAC address. A played adapter has one of IPv4, and its model
+	 * connects as RoCE does. */
+	agent->by_cm = agent->context->device->transport_type == IBV_TRANSPORT_IWARP &&
+		       !gid_is_ipv4(&agent->gid) && cm_address(agent);
 	return offer_learn(agent, &port);
 }
