@@ -166,8 +166,11 @@ static int cm_play(struct agent *agent, int (*play)(struct cm *cm))
 
 static int reject(struct cm *cm)
 {
+	/* iWARP has no reasons. */
+	int status = cm->agent->by_cm ? -ECONNREFUSED : REJECTED_BY_USER;
+
 	return positive(rdma_reject(cm->server, reply, sizeof(reply)))
-		       ?: take(cm, cm->client, RDMA_CM_EVENT_REJECTED, reply, REJECTED_BY_USER);
+		       ?: take(cm, cm->client, RDMA_CM_EVENT_REJECTED, reply, status);
 }
 
 static int leave(struct cm *cm)
