@@ -126,7 +126,7 @@ struct irdma_sent {
 	uint32_t qp_num;
 	uint32_t quanta;
 	bool silent;	 /* only fills a chunk of the ring */
-	uint64_t header; /* of a request of a batch, without the bit of the lap */
+	uint64_t header; /* of a request in a batch, without its valid bit */
 };
 
 /* A request of ibv_wr_*(), from a builder until the next one. */

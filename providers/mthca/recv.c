@@ -65,8 +65,8 @@ FLAT void words_write(char *wqe)
 	memcpy(wqe + offsetof(struct mthca_next_seg, ee_nds), &both, sizeof(both));
 }
 
-/* Link a receive of @size segments to the one before it. Without records the size ends the
- * list. */
+/* Link a receive of @size segments to the one before it. Without records the adapter finds the end
+ * of the list by this size. */
 FLAT void receive_add(struct mthca_qp *qp, char *wqe, uint64_t wr_id, uint32_t size)
 {
 	struct mthca_next_seg *last = (void *)qp->rq_last;

@@ -5,10 +5,10 @@
  *   cm_cost ADDRESS CONNECTIONS
  *   cm_cost ADDRESS CONNECTIONS storm
  *
- * A child is the server, whose system calls do not count as those of the client (strace without
- * -f). Prints "phase <name> <microseconds per connection>" for each phase and "rate
- * <connections/s>". The second form makes all connections at once. The server then dies, and the
- * client destroys them with their events unread. It prints "storm <microseconds per identifier>".
+ * The server is a child, so that strace without -f counts only the system calls of the client.
+ * Prints "phase <name> <microseconds per connection>" for each phase and "rate <connections/s>".
+ * The second form makes all connections at once. The server then dies, and the client destroys them
+ * with their events unread. It prints "storm <microseconds per identifier>".
  */
 #include <arpa/inet.h>
 #include <errno.h>

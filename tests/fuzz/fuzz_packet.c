@@ -53,8 +53,8 @@ static uint32_t target_qpn(unsigned int target)
 	}
 }
 
-/* Complete one packet of a message as the flags demand. @number: its index, for its PSN and
- * ICRC. */
+/* Fill in the fields that @flags names, in one packet of a message. @number: its index, for its PSN
+ * and ICRC. */
 static void packet_complete(uint8_t *p, uint32_t length, unsigned int target, uint8_t flags,
 			    uint16_t number)
 {

@@ -183,7 +183,7 @@ static void flags(void)
 /* A socket can be created without a device; a call that needs one reports that it is missing. */
 static void no_device(void)
 {
-	bool none = getenv("UROCE"); /* it is the only one */
+	bool none = getenv("UROCE"); /* with UROCE set, uroce is the only device */
 	struct sockaddr_in to = { .sin_family = AF_INET,
 				  .sin_port = htons(9),
 				  .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };

@@ -93,7 +93,8 @@ static struct ibv_send_wr request(struct rt_side *side, const struct rt_address 
 
 	*sge = rt_sge(side, 0, is_atomic() ? sizeof(uint64_t) : cell->length);
 	if (is_atomic()) {
-		/* The words that the owner writes after the end would be swapped, too. */
+		/* These operands also change the words that the owner writes after the end, so
+		 * that a late request is found. */
 		wr.wr.atomic.remote_addr = owner->addr;
 		wr.wr.atomic.rkey = owner->rkey;
 		wr.wr.atomic.compare_add = cell->opcode == IBV_WR_ATOMIC_FETCH_AND_ADD

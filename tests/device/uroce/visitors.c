@@ -76,7 +76,7 @@ static void clients(int socket, int arg)
 
 /* --- the server --- */
 
-/* By builders, one by one, and by ibv_post_send(). */
+/* Send datagrams: with @builds one by one by ibv_wr_*(), otherwise by ibv_post_send(). */
 static void datagram_post(struct rt_side *ud, struct ibv_ah *ah, const struct rt_address *to,
 			  bool builds)
 {

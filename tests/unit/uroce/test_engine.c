@@ -1440,7 +1440,7 @@ static void test_long_read(void **state)
 {
 	long_read(count_reads, UROCE_WINDOW);
 	long_read(count_reads, UROCE_READ_PART);
-	/* Whatever the window was and becomes, no request crosses the end of the one before. */
+	/* With no size of the window does a repeated request cross the end of the original one. */
 	for (uint32_t window = 8; window <= UROCE_WINDOW; window += 7)
 		long_read(count_reads_rough, window);
 }

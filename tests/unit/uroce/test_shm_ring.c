@@ -383,7 +383,7 @@ static void test_far_away(void **state)
 	assert_in_range(copies_past(1000, LARGE), 900, 999);
 }
 
-/* On a slow or emulated processor a local copy takes as long. */
+/* A copy takes long, but so does a local copy: the processor is slow or emulated. */
 static void test_slow_processor(void **state)
 {
 	t.peer.link.tx_known = SHM_OPEN;
@@ -402,7 +402,7 @@ static void test_far_once(void **state)
 	assert_int_equal(copies_past(100, LARGE), 0);
 }
 
-/* Short records, unmapped payloads and new memory are no measure of the distance. */
+/* Short records, unmapped payloads and new memory do not count as measurements of the distance. */
 static void test_says_nothing(void **state)
 {
 	static uint8_t from[LARGE];

@@ -75,7 +75,7 @@ struct work {
 	struct ibv_sge sge[WORK_SGES];
 	uint8_t data[WORK_INLINE];
 	struct ibv_ah_attr address; /* datagrams */
-	/* For a request of a DC initiator, in addition to the address. */
+	/* The request of a DC initiator has these, too. */
 	struct {
 		uint64_t key;
 		uint32_t target;

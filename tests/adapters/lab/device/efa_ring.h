@@ -20,7 +20,7 @@ enum {
 	EFA_RECEIVE_FIRST = 1 << 30,
 };
 
-/* The `device` of a CQ: completions written into each part. */
+/* The `device` of a CQ: how many completions the device has written into each part. */
 struct efa_parts {
 	uint32_t produced[EFA_SUB_CQS];
 };

@@ -5,8 +5,8 @@
  *
  * The model compares the process's arming with the number of entries in its ring. Only the
  * backend knows which completions ask for an event (solicited or failed). The backend's CQ is
- * always armed for those, because the model sees the process's arming later than a message may
- * come.
+ * always armed for those, because a message may come before the model sees that the process has
+ * armed its queue.
  */
 #include "tests/adapters/lab/model/tag.h"
 

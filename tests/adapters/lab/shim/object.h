@@ -100,7 +100,7 @@ struct object {
 	uint32_t events;	  /* completion events so far */
 	uint32_t announced;	  /* completions that there were at the last event */
 	uint32_t solicited_until; /* completions before this one asked for an event */
-	uint32_t event_count[2];  /* written to the process: completion, asynchronous */
+	uint32_t event_count[2];  /* events written to the process: completion, asynchronous */
 
 	void *device; /* the device's own, allocated; freed with the object */
 	union {

@@ -36,7 +36,7 @@ uint64_t pieces_length(const struct pieces *p)
 	return length;
 }
 
-/* Return the next bytes, at most *length. NULL: a key does not allow it. */
+/* Return the next bytes, at most *length. NULL: a key does not allow the access. */
 static uint8_t *next_bytes(struct pieces *p, size_t *length)
 {
 	size_t together = *length;

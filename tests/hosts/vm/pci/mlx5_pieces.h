@@ -28,7 +28,7 @@ enum side {
 };
 
 void pieces_add(struct pieces *p, uint64_t address, uint32_t length, uint32_t key, bool plain);
-/* Add the buffers of a request. @ring: that it lies in; NULL: a receive. */
+/* Add the buffers of a request. @ring: the ring of the request; NULL for a receive. */
 void pieces_add_work(struct pieces *p, const struct work *work, const struct queue *ring);
 uint64_t pieces_length(const struct pieces *p);
 /* Skip the first @length bytes. */
