@@ -213,7 +213,7 @@ struct device {
 	X(hns) X(hns_full) X(hns_hip08)                                                            \
 	X(ionic) X(ionic_v1)                                                                       \
 	X(mthca) X(mthca_tavor)                                                                    \
-	X(ocrdma) X(ocrdma_gen1)
+	X(ocrdma) X(ocrdma_gen1)                                                                  \
 	X(qedr) X(qedr_dpm) X(qedr_iwarp)
 /* clang-format on */
 
