@@ -59,6 +59,20 @@ static void report_range(size_t from, size_t to)
 		device->stored(step.region->name, offset, step.window + from, to - from);
 }
 
+/*
+ * A processor with movdir64b stores 64 bytes at once, where others store 8 bytes 8 times. The trace
+ * is the same on both.
+ */
+static void report_store(size_t from, size_t to)
+{
+	if (to - from != 64) {
+		report_range(from, to);
+		return;
+	}
+	for (; from < to; from += 8)
+		report_range(from, from + 8);
+}
+
 static bool stored_at(size_t i)
 {
 	return step.window[i] != INVERSE || step.first[i] != POISON;
@@ -73,7 +87,7 @@ static void report(void)
 		while (to < step.length && stored_at(to))
 			to++;
 		if (to > from)
-			report_range(from, to);
+			report_store(from, to);
 	}
 	memcpy(step.window, step.before, step.length);
 }
