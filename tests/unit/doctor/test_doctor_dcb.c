@@ -222,7 +222,7 @@ static void test_peer_ended(void **state)
 {
 	peer_begin();
 	world.peer = (struct peer){ .step = PEER_GREET, .error = -ETIMEDOUT, .text = "too slow" };
-	expect_failure("peer", 36, "node7: too slow", "this host and of node7");
+	expect_failure("peer", 36, "node7: too slow", "of both hosts");
 	assert_int_equal(world_finding("pair")->state, FINDING_UNNEEDED);
 	assert_int_equal(world_finding("ecn")->state, FINDING_UNNEEDED);
 	world.peer.error = -ECONNREFUSED;
