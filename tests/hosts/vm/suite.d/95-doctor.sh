@@ -135,7 +135,7 @@ expect 10 'sysfs is not mounted' 'mount -t sysfs' \
 
 # Link and address.
 ip link add dev link0 type veth peer name link1 && rdma link add rxe_link type rxe netdev link0
-expect 18 'link0 is down' 'ip link set link0 up' rdma-doctor -d rxe_link
+expect 18 'link0 is down' 'ip link set dev link0 up' rdma-doctor -d rxe_link
 expect 0 'Not every device works; 1 note' '' rdma-doctor
 expect 18 'rxe_link: port 1 is DOWN' '' rdma-doctor --strict
 ip link set link0 up
