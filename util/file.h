@@ -12,4 +12,13 @@
  */
 int file_read_text(int dirfd, const char *path, char *buf, size_t size);
 
+/*
+ * Low numbers are for descriptors of the program, which may index tables by them. Copy @fd to a
+ * number of at least 1024, or of at least half of the limit. Return: the number; -1 with errno.
+ */
+int file_copy_high(int fd);
+
+/* Move @fd to such a number. Return: the number, or @fd itself if there is none. */
+int file_move_high(int fd);
+
 #endif

@@ -6,39 +6,19 @@
  */
 #include <fcntl.h>
 #include <sched.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include "librdmacm/rsocket/private.h"
 #include "librdmacm/rsocket/rs.h"
-
-#define PROGRAMS 1024 /* lower numbers are for the program; at most half of the limit */
-
-static int number_above(int fd)
-{
-	struct rlimit limit;
-	rlim_t first = getrlimit(RLIMIT_NOFILE, &limit) < 0 ? 0 : limit.rlim_cur / 2;
-
-	return fcntl(fd, F_DUPFD_CLOEXEC, (int)min_of(first, (rlim_t)PROGRAMS));
-}
+#include "util/file.h"
 
 static int number_copy(int fd)
 {
-	int number = number_above(fd);
+	int number = file_copy_high(fd);
 
 	if (number < 0)
 		number = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	return number < 0 ? -errno : number;
-}
-
-int rs_number_high(int fd)
-{
-	int number = number_above(fd);
-
-	if (number < 0)
-		return fd;
-	close(fd);
-	return number;
 }
 
 void rs_sleepers_end(struct rs_socket *s)

@@ -580,7 +580,6 @@ bool rs_kernel_option_kept(struct rs_socket *s, unsigned int i, struct rs_option
  * move.c: an accepted socket has a high number until raccept() moves it to the lowest free number.
  * Return: the number.
  */
-int rs_number_high(int fd);
 int rs_number_lowest(struct rs_socket *s);
 /*
  * Wake the threads that sleep on the number, and wait until they have left. New sleeps wait until

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "librdmacm/rsocket/rs.h"
+#include "util/file.h"
 
 /* Limits of the wait for a living peer that takes no data. */
 #define DATA_TIMEOUT_MS 30000
@@ -123,7 +124,7 @@ int rs_socket_new(int domain, int flags, struct rdma_cm_id *id, struct rs_socket
 		return -ENOMEM;
 	r = descriptor_create(s, flags);
 	if (r == 0 && id)
-		s->file.fd = rs_number_high(s->file.fd);
+		s->file.fd = file_move_high(s->file.fd);
 	if (r == 0)
 		r = rs_channel_create(s);
 	if (r == 0)

@@ -18,6 +18,7 @@
 #include "providers/uroce/path/shm/shm.h"
 #include "providers/uroce/path/shm/shm_hello.h"
 #include "providers/uroce/wire/wire.h"
+#include "util/file.h"
 
 /* 127.76.0.0/14: 4 bits for the part, 14 bits for the slot */
 #define REST_NETWORK   0x7f4c0000
@@ -59,14 +60,17 @@ void uroce_shm_rest_later(struct uroce_shm *shm, uint32_t qpn)
 	unsigned int part = first ? uroce_qpn_part(qpn) : 0;
 	struct sockaddr_in address = rest_address(slot, part);
 	struct shm_rest *rest = first ? &shm->parts[part] : &shm->rests[uroce_slot_place(slot)];
+	int fd;
 
 	if (atomic_load_explicit(&rest->begun, memory_order_relaxed) ||
 	    atomic_exchange(&rest->begun, true))
 		return;
-	rest->fd = rest_bind(slot, part);
+	fd = rest_bind(slot, part);
+	if (fd < 0)
+		return;
 	/* The connection is complete when this call returns, although the socket does not block. */
-	if (rest->fd >= 0)
-		(void)connect(rest->fd, (struct sockaddr *)&address, sizeof(address));
+	(void)connect(fd, (struct sockaddr *)&address, sizeof(address));
+	rest->fd = file_move_high(fd);
 }
 
 void shm_rests_init(struct uroce_shm *shm)
