@@ -37,7 +37,7 @@ struct fake {
 	uint64_t direct[8];
 	/* For threads of a test. */
 	atomic_bool stop;
-	atomic_uint posts;
+	atomic_uint posts, posted; /* all, and those that a queue took */
 };
 
 struct fake *fake_create(enum ibv_qp_type type);

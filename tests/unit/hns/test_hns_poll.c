@@ -189,7 +189,8 @@ static void *post_always(void *arg)
 	struct fake *f = arg;
 
 	while (!atomic_load(&f->stop)) {
-		fake_post(f, fake_wr(IBV_WR_SEND, 1));
+		if (fake_post(f, fake_wr(IBV_WR_SEND, 1)) == 0)
+			atomic_fetch_add(&f->posted, 1);
 		atomic_fetch_add(&f->posts, 1);
 	}
 	return NULL;
@@ -205,7 +206,10 @@ static void test_threads(void **state)
 	assert_int_equal(pthread_create(&poster, NULL, post_always, f), 0);
 	for (uint32_t i = 0; atomic_load(&f->posts) < POSTS; i++) {
 		hns_qp_gates_set(&f->qp, IBV_QPS_RTS);
-		fake_entry(f, i, FAILED);
+		/* A device completes no request before it is posted. */
+		while (atomic_load(&f->posted) <= i)
+			;
+		fake_entry(f, i, FAILED | i << CQE_INDEX_SHIFT);
 		assert_int_equal(fake_poll_one(f).status, IBV_WC_RETRY_EXC_ERR);
 		assert_int_equal(f->qp.state, IBV_QPS_ERR);
 	}
