@@ -158,7 +158,7 @@ static bool has_connections(const struct mlx5dv_devx_obj *object,
 static int link_make(struct dr_aso *aso, struct mlx5dv_dr_domain *user, uint32_t flags,
 		     uint8_t return_reg_c)
 {
-	struct dr_link *link;
+	struct dr_link *link = NULL;
 	int r;
 
 	if (!has_connections(aso->object, user) || !has_connections(aso->object, aso->domain))
@@ -167,8 +167,9 @@ static int link_make(struct dr_aso *aso, struct mlx5dv_dr_domain *user, uint32_t
 	    aso->object->log_range > LOG_RANGE_MAX)
 		return -EINVAL;
 	r = dr_aso_set(aso, 0, flags, return_reg_c);
-	if (!r)
-		r = link_new(aso, user, &link);
+	if (r < 0)
+		return r;
+	r = link_new(aso, user, &link);
 	return r < 0 ? r : link_enter(link, user);
 }
 
