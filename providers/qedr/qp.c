@@ -165,7 +165,8 @@ static void qp_open(struct qedr_qp *qp, const struct ibv_qp_init_attr_ex *attr,
 	struct qedr_rq *rq = &qp->rq;
 
 	sq->ring = sq->buf.base;
-	sq->end = sq->ring + sq->buf.size;
+	if (sq->ring)
+		sq->end = sq->ring + sq->buf.size;
 	sq->max_sge = attr->cap.max_send_sge;
 	sq->max_inline = attr->cap.max_inline_data;
 	sq->always = attr->sq_sig_all ? FLAG_SIGNALED : 0;
@@ -175,7 +176,8 @@ static void qp_open(struct qedr_qp *qp, const struct ibv_qp_init_attr_ex *attr,
 	/* A packet of XRC has a header that requests through registers do not have. */
 	sq->dpm_data = ctx->dpm.data && !sq->xrc;
 	rq->ring = rq->buf.base;
-	rq->end = rq->ring + rq->buf.size;
+	if (rq->ring) /* there is none with an SRQ */
+		rq->end = rq->ring + rq->buf.size;
 	rq->max_sge = attr->cap.max_recv_sge;
 	qp->vqp.cap = attr->cap;
 	rings_reset(qp);
