@@ -325,6 +325,13 @@ static void destroy(struct object *object)
 	for (uint32_t i = 0; object->type == OBJECT_AH && i < OC_AHS; i++)
 		if (ahs[i] == object)
 			ahs[i] = NULL;
+	/* A process may still map what the object had. */
+	for (uint32_t i = 0; i < PLACES; i++) {
+		if (places[i].object != object)
+			continue;
+		places[i].object = NULL;
+		places[i].what = REGISTERS;
+	}
 }
 
 static enum region_kind region(uint64_t offset, size_t length, char *ret_name, size_t size)
