@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -43,6 +44,8 @@ pid_t echo_fork(struct ends *e)
 	setenv("SOCKET_CASES_PORT", port, 1);
 	pid = fork();
 	if (!pid) {
+		/* If the case fails meanwhile, nobody continues this process. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		execl("/proc/self/exe", "socket_cases", "echo_by_itself", NULL);
 		_exit(99);
 	}
