@@ -485,8 +485,8 @@ static inline unsigned int rs_slots_free(const struct rs_socket *s)
 	return s->sq_size - (s->posted - s->done);
 }
 /*
- * wait.c: wait until @ready, which is called with @lock held. -EAGAIN: not ready, and the caller does not
- * want to wait, or @timeout_ms passed (-1: no limit). -EINTR: a signal.
+ * wait.c: wait until @ready, which is called with @lock held. -EAGAIN: not ready, and the caller
+ * does not want to wait, or @timeout_ms passed (-1: no limit). -EINTR: a signal.
  */
 int rs_wait(struct rs_socket *s, bool (*ready)(struct rs_socket *s), enum rs_wait wait,
 	    int timeout_ms);

@@ -122,13 +122,13 @@ struct device {
 	int abi_version;
 	int node_type, link_layer;
 	bool resizes_srq;
-	bool loose_modify;   /* members that the mask does not name have undefined values */
-	bool short_numbers;  /* QPNs have 16 bits, and work is datagrams: model/datagram.c */
+	bool loose_modify;	/* members that the mask does not name have undefined values */
+	bool short_numbers;	/* QPNs have 16 bits, and work is datagrams: model/datagram.c */
 	bool short_srq_numbers; /* of XRC SRQs: model/number.h */
-	uint32_t xrc_bit;    /* bit that only the process sees in the QPN of an XRC receiver */
-	uint8_t gid_base;    /* index of the backend's GID that is the device's first GID */
-	uint32_t lacks;	     /* capabilities that the port does not have */
-	uint8_t cqes_beyond; /* entries above max_cqe that the driver accepts */
+	uint32_t xrc_bit;	/* bit that only the process sees in the QPN of an XRC receiver */
+	uint8_t gid_base;	/* index of the backend's GID that is the device's first GID */
+	uint32_t lacks;		/* capabilities that the port does not have */
+	uint8_t cqes_beyond;	/* entries above max_cqe that the driver accepts */
 	const struct field *fields[REQUEST_KINDS];
 
 	/* Answers to commands. The objects exist already. q is the core's request and is changed
