@@ -5,13 +5,11 @@
 
 #include "rdma-doctor/limit.h"
 
-/* Resources needed to open a device and to create a PD, a CQ, an MR and a QP. */
-static const struct {
-	const char *resource;
-	uint64_t needed;
-} resources[] = {
-	{ "hca_handle", 1 },
-	{ "hca_object", 4 },
+/* A process, its cgroups and what it needs of a device. */
+struct limit_query {
+	const struct doctor *doctor;
+	const char *device;
+	uint64_t objects;
 };
 
 /*
@@ -38,21 +36,28 @@ static uint64_t limit_parse(const char *text, const char *device, const char *re
 }
 
 /* Read the limit of one cgroup. @folder: its folder below the examined root */
-static bool limit_read(const struct doctor *d, const char *folder, const char *device,
+static bool limit_read(const struct limit_query *query, const char *folder,
 		       struct rdma_limit *ret_limit)
 {
+	const struct {
+		const char *resource;
+		uint64_t needed;
+	} resources[] = {
+		{ "hca_handle", 1 },
+		{ "hca_object", query->objects },
+	};
 	char path[512], limits[4096], usage[4096];
 
 	if (snprintf(path, sizeof(path), "%s/rdma.current", folder) >= (int)sizeof(path))
 		return false;
-	if (host_read(d, path, usage, sizeof(usage)) < 0)
+	if (host_read(query->doctor, path, usage, sizeof(usage)) < 0)
 		usage[0] = '\0';
 	snprintf(path, sizeof(path), "%s/rdma.max", folder);
-	if (host_read(d, path, limits, sizeof(limits)) < 0)
+	if (host_read(query->doctor, path, limits, sizeof(limits)) < 0)
 		return false;
 	for (int i = 0; i < ARRAY_SIZE(resources); i++) {
-		uint64_t max = limit_parse(limits, device, resources[i].resource);
-		uint64_t used = limit_parse(usage, device, resources[i].resource);
+		uint64_t max = limit_parse(limits, query->device, resources[i].resource);
+		uint64_t used = limit_parse(usage, query->device, resources[i].resource);
 
 		if (used == UINT64_MAX)
 			used = 0;
@@ -68,8 +73,8 @@ static bool limit_read(const struct doctor *d, const char *folder, const char *d
 }
 
 /* Check the cgroup and its parents. @base: mount point of the hierarchy */
-static bool limit_climb(const struct doctor *d, const char *base, const char *cgroup,
-			const char *device, struct rdma_limit *ret_limit)
+static bool limit_climb(const struct limit_query *query, const char *base, const char *cgroup,
+			struct rdma_limit *ret_limit)
 {
 	char folder[512];
 
@@ -81,7 +86,7 @@ static bool limit_climb(const struct doctor *d, const char *base, const char *cg
 
 		while (length && folder[length - 1] == '/')
 			folder[--length] = '\0';
-		if (limit_read(d, folder, device, ret_limit))
+		if (limit_read(query, folder, ret_limit))
 			return true;
 		if (length <= strlen(base))
 			return false;
@@ -106,7 +111,7 @@ static bool controllers_have(const char *text, const char *end, const char *name
  * Check a line of /proc/PID/cgroup: "0::/path" of version 2, or "4:rdma,pids:/path" of version 1,
  * whose folder is named after the controllers.
  */
-static bool limit_check_line(const struct doctor *d, const char *line, const char *device,
+static bool limit_check_line(const struct limit_query *query, const char *line,
 			     struct rdma_limit *ret_limit)
 {
 	const char *controllers = strchr(line, ':');
@@ -117,23 +122,25 @@ static bool limit_check_line(const struct doctor *d, const char *line, const cha
 	if (!path)
 		return false;
 	if (path++ == controllers)
-		return limit_climb(d, "/sys/fs/cgroup", path, device, ret_limit);
+		return limit_climb(query, "/sys/fs/cgroup", path, ret_limit);
 	if (!controllers_have(controllers, path - 1, "rdma"))
 		return false;
 	n = snprintf(base, sizeof(base), "/sys/fs/cgroup/%.*s", (int)(path - 1 - controllers),
 		     controllers);
-	return n < (int)sizeof(base) && limit_climb(d, base, path, device, ret_limit);
+	return n < (int)sizeof(base) && limit_climb(query, base, path, ret_limit);
 }
 
-bool rdma_limit_find(const struct doctor *d, const char *device, struct rdma_limit *ret_limit)
+bool rdma_limit_find(const struct doctor *d, const char *device, uint64_t objects,
+		     struct rdma_limit *ret_limit)
 {
+	const struct limit_query query = { .doctor = d, .device = device, .objects = objects };
 	char path[64], text[4096], *line, *rest = text;
 
 	snprintf(path, sizeof(path), "/proc/%s/cgroup", d->pid);
 	if (host_read(d, path, text, sizeof(text)) < 0)
 		return false;
 	while ((line = strsep(&rest, "\n")))
-		if (limit_check_line(d, line, device, ret_limit))
+		if (limit_check_line(&query, line, ret_limit))
 			return true;
 	return false;
 }

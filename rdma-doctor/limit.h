@@ -11,8 +11,15 @@ struct rdma_limit {
 	uint64_t max, used;
 };
 
-/* Return whether a cgroup prevents the process from opening @device or from creating objects. */
-bool rdma_limit_find(const struct doctor *d, const char *device, struct rdma_limit *ret_limit);
+/* Objects of a device that exist at the same time. */
+enum {
+	RDMA_OBJECTS_TRIAL = 4,	   /* a PD, a CQ, an MR and a QP */
+	RDMA_OBJECTS_TRANSFER = 7, /* one more CQ and QP, and an address handle */
+};
+
+/* Return whether a cgroup prevents the process from opening @device or from creating @objects. */
+bool rdma_limit_find(const struct doctor *d, const char *device, uint64_t objects,
+		     struct rdma_limit *ret_limit);
 
 void rdma_limit_explain(const struct rdma_limit *limit, const char *device, struct finding *f);
 

@@ -6,6 +6,7 @@
 
 #include "libibverbs/tools/json.h"
 #include "rdma-doctor/ending.h"
+#include "rdma-doctor/limit.h"
 #include "rdma-doctor/transfer.h"
 #include "rdma-doctor/watch.h"
 #include "util/env.h"
@@ -70,10 +71,24 @@ static void damage_fix(struct finding *f)
 		       "(dmesg), and update its firmware");
 }
 
-static void part_failed(const struct transfer *t, const struct transfer_part *part,
-			struct finding *f)
+/* Return whether a limit of the rdma cgroup explains the error. */
+static bool limit_explains(const struct doctor *d, const struct transfer *t, int error,
+			   struct finding *f)
+{
+	struct rdma_limit limit;
+
+	if (error != -EAGAIN || !rdma_limit_find(d, t->device, RDMA_OBJECTS_TRANSFER, &limit))
+		return false;
+	rdma_limit_explain(&limit, t->device, f);
+	return true;
+}
+
+static void part_failed(const struct doctor *d, const struct transfer *t,
+			const struct transfer_part *part, struct finding *f)
 {
 	finding_fail(f, "%s: %s: ", t->device, part->verb);
+	if (limit_explains(d, t, part->error, f))
+		return;
 	if (part->error) {
 		finding_fail(f, "%s", strerror(-part->error));
 	} else if (part->status == TRANSFER_SILENT) {
@@ -92,11 +107,11 @@ static void part_failed(const struct transfer *t, const struct transfer_part *pa
 }
 
 /* Make the checks that all rungs share. Return: whether the part has a result to judge. */
-static bool part_check(const struct transfer *t, const struct transfer_part *part,
-		       struct finding *f)
+static bool part_check(const struct doctor *d, const struct transfer *t,
+		       const struct transfer_part *part, struct finding *f)
 {
 	if (part->verb)
-		part_failed(t, part, f);
+		part_failed(d, t, part, f);
 	else if (!part->done)
 		finding_unneeded(f, "no transfer came this far");
 	return part->done && !part->verb;
@@ -110,13 +125,15 @@ void rc_check(struct doctor *d, struct finding *f)
 		return;
 	if (t->trial.error) {
 		finding_fail(f, "%s: ", t->device);
+		if (limit_explains(d, t, t->trial.error, f))
+			return;
 		trial_say(&t->trial, f);
 		if (!ending_fix(t->trial.signal, f))
 			loss_fix(t, f);
 	} else if (t->iwarp) {
 		finding_unneeded(f, "%s is iWARP: rping -s and rping -c send data through it",
 				 t->device);
-	} else if (part_check(t, &t->rc, f)) {
+	} else if (part_check(d, t, &t->rc, f)) {
 		finding_ok(f, "%s: a SEND, an RDMA write and an RDMA read of %zu bytes arrived",
 			   t->device, t->rc_bytes);
 	}
@@ -126,7 +143,7 @@ void ud_check(struct doctor *d, struct finding *f)
 {
 	const struct transfer *t = transfer_get(d, f);
 
-	if (!t || !part_check(t, &t->ud, f))
+	if (!t || !part_check(d, t, &t->ud, f))
 		return;
 	finding_ok(f, "%s: %u of %u datagrams arrived", t->device, t->ud_arrived, t->ud_sent);
 	if (t->ud_damaged) {
@@ -145,7 +162,7 @@ void latency_check(struct doctor *d, struct finding *f)
 {
 	const struct transfer *t = transfer_get(d, f);
 
-	if (t && part_check(t, &t->latency, f))
+	if (t && part_check(d, t, &t->latency, f))
 		finding_ok(f,
 			   "%s: an RDMA write of 8 bytes completes in %" PRIu64 ".%" PRIu64
 			   " us (median of %u; slowest %" PRIu64 " us)",
@@ -167,7 +184,7 @@ void rate_check(struct doctor *d, struct finding *f)
 {
 	const struct transfer *t = transfer_get(d, f);
 
-	if (!t || !part_check(t, &t->rate, f))
+	if (!t || !part_check(d, t, &t->rate, f))
 		return;
 	finding_ok(f, "%s: large RDMA writes move %" PRIu64 ".%" PRIu64 " Gbit/s", t->device,
 		   t->mbps / 1000, t->mbps / 100 % 10);

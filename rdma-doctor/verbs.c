@@ -61,7 +61,7 @@ void verbs_check(struct doctor *d, struct doctor_device *dev, struct finding *f)
 
 	if (d->live)
 		system_try(dev->name, &trial);
-	if (trial.error == -EAGAIN && rdma_limit_find(d, dev->name, &limit))
+	if (trial.error == -EAGAIN && rdma_limit_find(d, dev->name, RDMA_OBJECTS_TRIAL, &limit))
 		rdma_limit_explain(&limit, dev->name, f);
 	else if (!d->live)
 		finding_unseen(f, "a copy of a machine's files cannot be tried");
