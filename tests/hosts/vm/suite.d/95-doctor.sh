@@ -23,6 +23,7 @@ expect()
     count=$((count + 1))
     "$@" >report 2>report.err
     rc=$?
+    sed -i '/^rdma-doctor: watching /d' report.err
     if [ $rc = "$code" ] && head -n 1 report | grep -q -- "$cause" && [ ! -s report.err ] &&
         { [ -z "$fix" ] || sed -n 2p report | grep -q -- "^fix: .*$fix"; }; then
         return
@@ -112,6 +113,38 @@ done
 # Kernels do not take the limits of a removed cgroup from the device's list. Therefore the cgroup
 # stays, without limits.
 echo "rxe0 hca_handle=max hca_object=max" >/sys/fs/cgroup/jobs/rdma.max
+
+# The second ladder. A healthy host has no finding.
+# line STATE RUNG WORDS: check a row of the last report.
+line()
+{
+    grep -q "^[0-9]* $2  *$1  *.*$3" report || { failed=1; echo "FAILED: no line '$2 $1 $3'"; cat report; }
+}
+expect 0 'No fault' '' rdma-doctor --strict --transfer --watch 1 --speed
+line ok rc 'rxe0: a SEND, an RDMA write and an RDMA read of 65536 bytes arrived'
+line ok ud 'rxe0: 32 of 32 datagrams'
+line ok latency 'rxe0: an RDMA write of 8 bytes'
+line ok rate 'rxe0: large RDMA writes move'
+for rung in links drops losses receivers; do
+    line ok $rung ''
+done
+line ok hugepages 'huge pages are free'
+expect 0 'No fault' '' $uid1000 rdma-doctor --transfer --watch 1 --speed
+
+# Broken states of it. 96-doctor-speed.sh has more of --watch, and 97-doctor-peer.sh those of --peer.
+for limit in 5 6; do
+    echo "rxe0 hca_handle=max hca_object=$limit" >/sys/fs/cgroup/jobs/rdma.max
+    expect $((21 + limit)) "rdma cgroup permits hca_object=$limit" "rxe0 hca_object=max' > /sys/fs/cgroup/jobs/rdma.max" \
+        sh -c 'echo $$ >/sys/fs/cgroup/jobs/one/cgroup.procs; exec rdma-doctor --transfer rxe0'
+done
+echo "rxe0 hca_handle=max hca_object=max" >/sys/fs/cgroup/jobs/rdma.max
+pages=/sys/kernel/mm/transparent_hugepage/enabled
+before=$(sed 's/.*\[\(.*\)\].*/\1/' $pages)
+echo never >$pages
+expect 50 'transparent ones are off' 'vm.nr_hugepages' rdma-doctor --speed
+echo "$before" >$pages
+expect 36 '192.0.2.77: ' 'rdma-doctor --serve on 192.0.2.77' rdma-doctor --peer 192.0.2.77
+expect 36 '192.0.2.1: Connection refused' 'rdma-doctor --serve on 192.0.2.1' rdma-doctor --peer 192.0.2.1
 
 # Provider and versions.
 expect 16 'libibverbs.d' 'ibverbs-providers' \
