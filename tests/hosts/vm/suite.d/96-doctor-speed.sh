@@ -42,7 +42,15 @@ lesson()
 {
     RT_CASE=$1 "$BUILD/tests/device/any/lessons_transfers"
 }
+cable_out()
+{
+    ip link set vm1 down && ip link set vm1 up
+    until grep -q ACTIVE /sys/class/infiniband/rxe0/ports/1/state; do
+        sleep 0.1
+    done
+}
 watch 0 "^No fault found" lesson imm_order
+watch 30 "vm0 carrier_changes  *2  the link went down" cable_out
 watch 33 "^receivers (exit code 33): rxe0 port 1" lesson no_receive
 watch 32 "^losses (exit code 32): rxe0 port 1" lesson qpn_wrong
 
