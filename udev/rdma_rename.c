@@ -243,8 +243,15 @@ int main(int argc, char **argv)
 		       "onboard, pci, guid and fixed");
 		return 2;
 	}
-	if (how < 0 || argc > 3 || (how == NAME_FIXED) != (argc == 3)) {
+	if (how < 0) {
 		usage(stderr);
+		return 2;
+	}
+	if (argc != (how == NAME_FIXED ? 3 : 2)) {
+		refuse(argv[0], argv[1],
+		       how == NAME_FIXED
+			       ? "one name follows this policy, the device keeps its name"
+			       : "nothing follows this policy, the device keeps its name");
 		return 2;
 	}
 	return rename_device(argv[0], how, argv[2], dry_run);

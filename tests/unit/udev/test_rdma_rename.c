@@ -170,6 +170,20 @@ static void test_unknown_policy(void **state)
 	free(said);
 }
 
+/* udev discards standard error, therefore the journal has each reason. */
+static void test_words_too_many_or_few(void **state)
+{
+	struct capture c;
+
+	capture_begin(&c);
+	assert_int_equal(rename_x0((char[]){ "fixed" }, NULL), 2);
+	assert_contains(fake.journal, "x0: fixed: one name follows this policy");
+	assert_int_equal(rename_x0((char[]){ "guid" }, (char[]){ "extra" }), 2);
+	assert_contains(fake.journal, "x0: guid: nothing follows this policy");
+	assert_string_equal(fake.renamed, "");
+	free(capture_end(&c));
+}
+
 static void test_open(void **state)
 {
 	struct capture c;
@@ -189,8 +203,8 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup(name, begin)
 	const struct CMUnitTest tests[] = {
-		TEST(test_renamed),	   TEST(test_no_protocol), TEST(test_user_named),
-		TEST(test_unknown_policy), TEST(test_open),
+		TEST(test_renamed),	   TEST(test_no_protocol),	     TEST(test_user_named),
+		TEST(test_unknown_policy), TEST(test_words_too_many_or_few), TEST(test_open),
 	};
 
 	return cmocka_run_group_tests(tests, begin_all, end_all);
