@@ -23,7 +23,7 @@
 enum {
 	CQE_SIZE = 32,
 	CQE_MOST = (1 << 17) - 1,
-	MAX_WR = 1 << 16,
+	MOST_WR = (1 << 16) - 1,
 	MAX_SGE = 30,
 	MAX_REQUEST = 1008, /* bytes: the largest size that fits into 6 bits */
 	QP_TABLE = 1 << 16,
@@ -109,8 +109,7 @@ static int get_context(struct command *command)
 
 static int query_device(struct ibv_device_attr *attr, struct command *command)
 {
-	attr->max_qp_wr = MAX_WR - 1;
-	attr->max_srq_wr = MAX_WR - 1;
+	attr->max_qp_wr = attr->max_srq_wr = MOST_WR;
 	attr->max_sge = attr->max_sge_rd = attr->max_srq_sge = MAX_SGE;
 	attr->max_cqe = CQE_MOST;
 	attr->device_cap_flags &=
@@ -275,7 +274,7 @@ static uint32_t granted(uint32_t requests)
 
 static bool is_too_much(const struct ib_uverbs_ex_create_qp *q, uint32_t extra)
 {
-	return q->max_send_wr > MAX_WR || q->max_recv_wr > MAX_WR || q->max_send_sge > MAX_SGE ||
+	return q->max_send_wr > MOST_WR || q->max_recv_wr > MOST_WR || q->max_send_sge > MAX_SGE ||
 	       q->max_recv_sge > MAX_SGE ||
 	       q->max_inline_data > MAX_REQUEST - NEXT_SIZE - extra - 4;
 }
