@@ -10,7 +10,7 @@
 #include "rdma-conform/report.h"
 #include "util/util.h"
 
-#define KNOWN 64
+#define KNOWN 256
 
 #define FOR_EACH_REFUSAL(t, verb, error)                              \
 	for (unsigned int verb = 0; verb < VERB_COUNT; verb++)        \
