@@ -131,7 +131,17 @@ static bool may_have_failed(const struct check *c, const struct event *e)
 	return false;
 }
 
-/* The last step of the same thread that set the state. */
+/* Return the state after a step, which was @state before. */
+static int state_after(const struct step *s, const struct event *e, int state)
+{
+	/* The calls of a connection move to INIT, RTR and RTS. value[0] names the one that failed,
+	 * and those before it succeeded. */
+	if (s->verb == VERB_CONNECT)
+		return e->done.error ? max_of(state, (int)e->done.value[0] - 1) : IBV_QPS_RTS;
+	return s->verb == VERB_MODIFY && !e->done.error ? (int)e->done.value[0] : state;
+}
+
+/* The steps of the same thread determine the state. */
 RULE(state_is)
 {
 	int state = IBV_QPS_RESET;
@@ -145,12 +155,8 @@ RULE(state_is)
 			continue;
 		if (d->kind == EVENT_WC && d->wc.status)
 			state = IBV_QPS_ERR;
-		if (d->kind != EVENT_DONE || d->done.error || other->object != s->object)
-			continue;
-		if (other->verb == VERB_CONNECT)
-			state = IBV_QPS_RTS;
-		else if (other->verb == VERB_MODIFY)
-			state = d->done.value[0];
+		else if (d->kind == EVENT_DONE && other->object == s->object)
+			state = state_after(other, d, state);
 	}
 	if (e->done.value[0] == IBV_QPS_ERR && may_have_failed(c, e))
 		return;
