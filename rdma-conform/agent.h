@@ -75,11 +75,8 @@ struct publication {
 	} region[OBJECTS], mw[OBJECTS];
 };
 
-/* Return the Q_Key of all queue pairs of the program, or the multicast group of the queue pairs
- * with this number. Another program may run at the same time on the same network. Therefore both
- * values depend on the number of the program. The Q_Key is even. */
+/* Return the Q_Key of all queue pairs of the program. It is even. */
 uint32_t program_qkey(const struct program *program);
-union ibv_gid program_group(const struct program *program, unsigned int object);
 
 #define CHAIN 16
 
@@ -184,11 +181,8 @@ int qp_to_rtr(struct agent *agent, struct ibv_qp *qp, const struct ibv_ah_attr *
 int qp_to_rts(struct ibv_qp *qp, uint32_t psn, const struct step *step);
 /* Run @probe. Return a positive errno: EOPNOTSUPP, if the device does not support it. */
 int probe_run(struct agent *agent, enum probe probe);
-/* The probes of the connection manager. They need no @things. */
-struct things;
-int probe_cmdata(struct agent *agent, struct things *things);
-int probe_cmreject(struct agent *agent, struct things *things);
-int probe_cmleave(struct agent *agent, struct things *things);
+/* The same for probes of the connection manager. */
+int cm_probe(struct agent *agent, enum probe probe);
 bool gid_is_ipv4(const union ibv_gid *gid);
 /* Set the GID to the IPv4 address of the device. Return whether the connection manager has it. */
 bool cm_address(struct agent *agent);
@@ -198,8 +192,6 @@ struct cm *cm_listen(struct agent *agent, uint16_t *ret_port);
 /* Connect queue pair @qp_num. Return a positive errno. */
 int cm_connect(struct cm *cm, uint32_t qp_num, const union ibv_gid *gid, uint16_t port);
 void cm_end(struct cm *cm);
-/* Poll @cq once and record the completions. Return their number. */
-int cq_poll(struct agent_thread *t, struct cq *cq, int room);
 void async_read(struct agent_thread *t, int wait_ms);
 /* Return when a wait of @us microseconds ends. If @us is 0, wait for an expected event. All waits
  * of a program share one limit, because a side that is silent for too long counts as hung. */
@@ -207,8 +199,6 @@ int64_t wait_end(const struct agent *agent, uint64_t us);
 /* Return whether to wait until @end. Return false soon after the other side has come to its next
  * sync, because it sends nothing more. */
 bool worth_waiting(struct agent *agent, int64_t end);
-/* Destroy the queue pairs of step_crowd(). Return a positive errno. */
-int crowd_end(struct cq *cq);
 /* Skip requests that wait for the rest of their list. */
 void chain_leave_out(struct agent_thread *t);
 

@@ -4,35 +4,19 @@
 #include <string.h>
 
 #include "rdma-conform/check.h"
-#include "util/util.h"
-
-static void note(struct check *c, const struct event *at, const char *format, va_list args)
-{
-	if (c->broken_count == BROKEN)
-		return;
-	vsnprintf(c->broken[c->broken_count].text, REPORT, format, args);
-	c->broken[c->broken_count].rule = c->rule;
-	c->broken[c->broken_count++].at = at;
-}
-
-void broken(struct check *c, const struct event *at, const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	note(c, at, format, args);
-	va_end(args);
-}
 
 void keeps(struct check *c, const struct event *at, bool kept, const char *format, ...)
 {
 	va_list args;
 
 	exercised(c, 1);
+	if (kept || c->broken_count == BROKEN)
+		return;
 	va_start(args, format);
-	if (!kept)
-		note(c, at, format, args);
+	vsnprintf(c->broken[c->broken_count].text, REPORT, format, args);
 	va_end(args);
+	c->broken[c->broken_count].rule = c->rule;
+	c->broken[c->broken_count++].at = at;
 }
 
 bool before(const struct check *c, const struct event *a, const struct event *b)
@@ -60,6 +44,23 @@ const struct message *message_of_wc(const struct check *c, const struct event *w
 	return m;
 }
 
+const struct message *message_by_imm(const struct check *c, const struct event *wc)
+{
+	const struct message *m = &c->messages[be32toh(wc->wc.imm_data) & 0xff];
+
+	if (!(wc->wc.wc_flags & IBV_WC_WITH_IMM) || !m->step || !takes_receive(m) ||
+	    m->step->side == wc->side)
+		return NULL;
+	return m;
+}
+
+bool same_queue(const struct message *a, const struct message *b)
+{
+	return a->step->side == b->step->side && a->step->verb == b->step->verb &&
+	       a->step->object == b->step->object && a->step->kind == b->step->kind &&
+	       a->posted->thread == b->posted->thread;
+}
+
 const struct event *done_on(const struct check *c, enum verb verb, uint8_t side, char kind,
 			    uint8_t number)
 {
@@ -79,15 +80,14 @@ bool may_be_gone(const struct check *c, uint8_t side, char kind, uint8_t number,
 
 const struct event *made(const struct check *c, uint8_t side, char kind, uint8_t number)
 {
-	static const struct {
-		char kind;
-		enum verb verb;
-	} makers[] = { { 'q', VERB_QP },  { 'c', VERB_CQ }, { 'r', VERB_REGION },
-		       { 's', VERB_SRQ }, { 'p', VERB_PD }, { 'w', VERB_MW } };
+	static const char makes[VERB_COUNT] = {
+		[VERB_QP] = 'q',     [VERB_CQ] = 'c', [VERB_SRQ] = 's',
+		[VERB_REGION] = 'r', [VERB_PD] = 'p', [VERB_MW] = 'w'
+	};
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(makers); i++)
-		if (makers[i].kind == kind)
-			return done_on(c, makers[i].verb, side, kind, number);
+	FOR_EACH_STEP(c, e, s)
+	if (e->side == side && !e->done.error && makes[s->verb] == kind && s->object == number)
+		return e;
 	return NULL;
 }
 

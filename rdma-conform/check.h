@@ -169,7 +169,7 @@ struct check {
 		char text[REPORT];
 	} broken[BROKEN];
 	unsigned int broken_count;
-	uint64_t *exercised; /* counters by index in the table of rules */
+	uint64_t *exercised; /* counters by index in the table of rules, or NULL */
 };
 
 struct rule {
@@ -195,14 +195,16 @@ void rule_apply(struct check *c, const struct rule *rule);
 
 /* For source files of rules. */
 void exercised(struct check *c, unsigned int times);
-void broken(struct check *c, const struct event *at, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
 /* Count the rule as exercised, and as broken if not @kept. */
 void keeps(struct check *c, const struct event *at, bool kept, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 bool before(const struct check *c, const struct event *a, const struct event *b);
 const struct step *step_of(const struct check *c, const struct event *e);
 const struct message *message_of_wc(const struct check *c, const struct event *wc);
+/* The message that @wc received, by its immediate, or NULL. */
+const struct message *message_by_imm(const struct check *c, const struct event *wc);
+/* One thread posted both to one queue. */
+bool same_queue(const struct message *a, const struct message *b);
 /* The event that created the object @kind @number of @side, or NULL. */
 const struct event *made(const struct check *c, uint8_t side, char kind, uint8_t number);
 const struct step *qp_step(const struct check *c, uint8_t side, uint8_t number);

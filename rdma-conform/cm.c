@@ -69,6 +69,14 @@ static int take(struct cm *cm, struct rdma_cm_id *id, enum rdma_cm_event_type ty
 	return r;
 }
 
+/* Wait for the same event of the other id. The two may come in any order. */
+static int take_other(struct cm *cm, enum rdma_cm_event_type type, const char *data)
+{
+	const struct rdma_cm_id *first = cm->last;
+
+	return take(cm, NULL, type, data, 0) ?: cm->last == first ? EPROTO : 0;
+}
+
 /* If the device refuses the queue pair, the probe cannot test the connection manager. */
 static int qp_add(struct rdma_cm_id *id)
 {
@@ -127,13 +135,9 @@ static int answer(struct cm *cm)
 					 .private_data_len = sizeof(reply),
 					 .rnr_retry_count = 7 };
 	int r = qp_add(cm->server) ?: positive(rdma_accept(cm->server, &param));
-	struct rdma_cm_id *first;
 
-	/* The two events may come in any order. */
 	r = r ?: take(cm, NULL, RDMA_CM_EVENT_ESTABLISHED, reply, 0);
-	first = cm->last;
-	r = r ?: take(cm, NULL, RDMA_CM_EVENT_ESTABLISHED, reply, 0);
-	return r ?: cm->last == first ? EPROTO : 0;
+	return r ?: take_other(cm, RDMA_CM_EVENT_ESTABLISHED, reply);
 }
 
 static void id_end(struct rdma_cm_id *id)
@@ -152,18 +156,6 @@ static void ids_end(struct cm *cm)
 	rdma_destroy_event_channel(cm->channel);
 }
 
-static int cm_play(struct agent *agent, int (*play)(struct cm *cm))
-{
-	struct cm cm = { .agent = agent, .channel = rdma_create_event_channel() };
-	int r;
-
-	if (!cm.channel)
-		return EOPNOTSUPP;
-	r = call(&cm) ?: play(&cm);
-	ids_end(&cm);
-	return r;
-}
-
 static int reject(struct cm *cm)
 {
 	/* iWARP has no reasons. */
@@ -176,30 +168,26 @@ static int reject(struct cm *cm)
 static int leave(struct cm *cm)
 {
 	int r = answer(cm) ?: positive(rdma_disconnect(cm->client));
-	struct rdma_cm_id *first;
 
-	/* The two events may come in any order. */
 	r = r ?: take(cm, NULL, RDMA_CM_EVENT_DISCONNECTED, NULL, 0);
-	first = cm->last;
-	if (!r && first == cm->server)
+	if (!r && cm->last == cm->server)
 		r = positive(rdma_disconnect(cm->server));
-	r = r ?: take(cm, NULL, RDMA_CM_EVENT_DISCONNECTED, NULL, 0);
-	return r ?: cm->last == first ? EPROTO : 0;
+	return r ?: take_other(cm, RDMA_CM_EVENT_DISCONNECTED, NULL);
 }
 
-int probe_cmdata(struct agent *agent, struct things *things)
+int cm_probe(struct agent *agent, enum probe probe)
 {
-	return cm_play(agent, answer);
-}
+	struct cm cm = { .agent = agent, .channel = rdma_create_event_channel() };
+	int r;
 
-int probe_cmreject(struct agent *agent, struct things *things)
-{
-	return cm_play(agent, reject);
-}
-
-int probe_cmleave(struct agent *agent, struct things *things)
-{
-	return cm_play(agent, leave);
+	if (!cm.channel)
+		return EOPNOTSUPP;
+	r = call(&cm)
+		    ?: probe == PROBE_CM_DATA ? answer(&cm)
+	       : probe == PROBE_CM_REJECT     ? reject(&cm)
+					      : leave(&cm);
+	ids_end(&cm);
+	return r;
 }
 
 /* Find the IPv4 address at which the connection manager has the device. */

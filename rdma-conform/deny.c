@@ -39,9 +39,7 @@ static bool invalidates(const struct message *m, uint8_t side, uint8_t window)
 static bool ordered(const struct check *c, const struct message *first,
 		    const struct message *second)
 {
-	if (first->step->side == second->step->side &&
-	    first->step->object == second->step->object &&
-	    first->posted->thread == second->posted->thread)
+	if (same_queue(first, second))
 		return first->order < second->order;
 	return first->successes && before(c, first->first, second->posted);
 }

@@ -41,7 +41,7 @@ void event_print(FILE *to, const struct event *e, const struct program *program)
 			ibv_wc_status_str(e->wc.status));
 		if (!e->wc.status)
 			fprintf(to, " opcode %u length %u flags 0x%x imm 0x%x", e->wc.opcode,
-				e->wc.length, e->wc.flags, e->wc.imm);
+				e->wc.byte_len, e->wc.wc_flags, be32toh(e->wc.imm_data));
 		break;
 	case EVENT_RUN:
 		fprintf(to, "bytes %u+%u: ", e->run.offset, e->run.length);

@@ -4,6 +4,7 @@
 #ifndef RDMA_CONFORM_EVENT_H
 #define RDMA_CONFORM_EVENT_H
 
+#include <infiniband/verbs.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -52,9 +53,11 @@ enum skip {
 	SKIPS(AS_SKIP) SKIP_COUNT
 };
 
+#define RAW 16
+
 enum run_kind {
 	RUN_TAG,
-	RUN_RAW,  /* at most 16 bytes without a tag */
+	RUN_RAW,  /* at most RAW bytes without a tag */
 	RUN_LONG, /* more of them, which are not stored */
 };
 
@@ -70,15 +73,14 @@ struct event {
 			uint64_t value[5];
 		} done;
 		enum skip skip;
-		struct {
-			uint64_t wr_id;
-			uint32_t status, opcode, flags, length, imm, qp_num, src_qp;
-		} wc;
+		struct ibv_wc wc; /* with an error, only wr_id, status and qp_num */
 		struct {
 			uint32_t offset, length; /* in the concatenated pieces of the look */
 			uint8_t kind, id, generation;
-			uint64_t from; /* offset in the message, or the first raw bytes */
-			uint64_t raw;
+			union {
+				uint64_t from; /* offset in the message */
+				uint8_t raw[RAW];
+			};
 		} run;
 		struct {
 			uint32_t type;

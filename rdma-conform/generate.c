@@ -216,15 +216,6 @@ static void add_line(struct writing *w, char *line)
 	program_add(&w->maker->phases[phase], step);
 }
 
-/* Return the line after the heading "block @name:". */
-static const char *block_lines(const char *name)
-{
-	char heading[80];
-
-	snprintf(heading, sizeof(heading), "\nblock %s:", name);
-	return strchr((char *)need(strstr(scenes_text, heading)) + 1, '\n') + 1;
-}
-
 /* Add a step for the thread: "act a post" becomes "act a0 post", and "act a1 post" is a step of the
  * next thread. "act * post" becomes a step of each side. */
 static void write_step(struct writing *w)
@@ -242,10 +233,14 @@ static void write_step(struct writing *w)
 
 static void write_lines(struct writing *w, const char *text);
 
+/* Write the lines after the heading "block @name:". */
 static void write_block(struct writing *w, const char *name, bool turn)
 {
+	char heading[80];
+
+	snprintf(heading, sizeof(heading), "\nblock %s:", name);
 	w->turned ^= turn;
-	write_lines(w, block_lines(name));
+	write_lines(w, strchr((char *)need(strstr(scenes_text, heading)) + 1, '\n') + 1);
 	w->turned ^= turn;
 }
 
@@ -323,15 +318,6 @@ static bool scene_next(const char **at, struct scene *ret_scene)
 	return true;
 }
 
-/* Add the steps of @scene for thread @thread of both sides. */
-static void scene_write(struct maker *m, const struct scene *scene, uint8_t thread)
-{
-	struct writing w = { .maker = m, .thread = thread };
-
-	write_lines(&w, scene->lines);
-	write_block(&w, "END", false);
-}
-
 #define LEFT_OUT 64
 static struct left_out left_out[LEFT_OUT];
 
@@ -363,15 +349,19 @@ static void choose_scene(struct maker *m, struct scene *ret_scene)
 		place -= ret_scene->weight;
 }
 
-/* A device that supports no scene at all gets empty programs. */
+/* Add the steps of a scene for thread @thread of both sides. A device that supports no scene at all
+ * gets empty programs. */
 static void play(struct maker *m, uint8_t thread)
 {
+	struct writing w = { .maker = m, .thread = thread };
+
 	for (unsigned int i = 0; i < 100; i++) {
 		struct scene scene;
 
 		choose_scene(m, &scene);
 		if (scene_offered(&scene, m->offer)) {
-			scene_write(m, &scene, thread);
+			write_lines(&w, scene.lines);
+			write_block(&w, "END", false);
 			return;
 		}
 		leave_out(scene.name);

@@ -87,9 +87,7 @@ static void release(struct check *c, struct message *m)
 		return;
 	/* The completion of a later request of the queue confirms the earlier ones as well. */
 	FOR_EACH_MESSAGE(c, later)
-	if (is_send_side(later) && later->step->side == side && later->step->object == number &&
-	    later->order > m->order && later->posted->thread == m->posted->thread &&
-	    later->successes)
+	if (same_queue(later, m) && later->order > m->order && later->successes)
 		finish_add(&m->released, CAUSE_COMPLETION, later->first);
 }
 
@@ -164,16 +162,6 @@ const struct message *message_released(const struct check *c, const struct event
 	return found;
 }
 
-static struct message *send_by_imm(struct check *c, const struct event *wc, uint8_t number)
-{
-	struct message *m = &c->messages[wc->wc.imm & 0xff];
-
-	if (!(wc->wc.flags & IBV_WC_WITH_IMM) || !m->step || !takes_receive(m) ||
-	    m->step->side == wc->side || m->step->object != number)
-		return NULL;
-	return m;
-}
-
 /* The @index-th request of the other side's queue pair @number that consumes a receive. */
 static struct message *send_by_order(struct check *c, uint8_t side, uint8_t number,
 				     unsigned int index)
@@ -211,8 +199,8 @@ static void match_receives(struct check *c)
 			continue;
 		m = qp_reliable(c, e->side, number)
 			    ? send_by_order(c, !e->side, number, taken[e->side][number]++)
-			    : send_by_imm(c, e, number);
-		if (!m)
+			    : (struct message *)message_by_imm(c, e);
+		if (!m || m->step->object != number)
 			continue;
 		r->partner = m;
 		m->partner = r;
@@ -288,15 +276,14 @@ static void finish_by_memory(const struct check *c, struct writer *w, const stru
 {
 	uint8_t side = w->side;
 
+	finish_by_dereg(c, &w->finish, side, s->remote_window ? 'w' : 'r', s->remote, w->start);
 	if (s->remote_window) {
-		finish_by_dereg(c, &w->finish, side, 'w', s->remote, w->start);
 		FOR_EACH_MESSAGE(c, m)
 		if (m->step->side == side && m->step->operation == OP_INV &&
 		    m->step->mw == s->remote && m->successes)
 			finish_add(&w->finish, CAUSE_INVALIDATE, m->first);
 		return;
 	}
-	finish_by_dereg(c, &w->finish, side, 'r', s->remote, w->start);
 	FOR_EACH_ON(c, e, VERB_REREG, side, s->remote)
 	if (!HAS(step_of(c, e), REMOTE_WRITE))
 		finish_add(&w->finish, CAUSE_REREG, e);
@@ -397,14 +384,12 @@ void index_writers(struct check *c)
 			add_read(c, m);
 	}
 	/* A write to the memory that a read fetches makes the bytes of the read uncertain. */
-	for (unsigned int i = 0; i < c->writer_count; i++)
-		for (unsigned int j = 0; j < c->writer_count; j++) {
-			struct writer *r = &c->writers[i], *w = &c->writers[j];
+	for (struct writer *r = c->writers; r < c->writers + c->writer_count; r++) {
+		const struct step *s = r->request->step;
+		const struct piece read = { s->remote, s->remote_offset, r->length };
 
-			const struct step *s = r->request->step;
-			const struct piece read = { s->remote, s->remote_offset, r->length };
-
-			r->wild |= s->operation == OP_READ && w->side != r->side &&
-				   pieces_overlap(PIECES(w), &read, 1);
-		}
+		FOR_EACH_WRITER(c, w)
+		r->wild |= s->operation == OP_READ && w->side != r->side &&
+			   pieces_overlap(PIECES(w), &read, 1);
+	}
 }

@@ -104,12 +104,9 @@ static bool has_rival(const struct view *v, const struct writer *w)
 	{
 		if (o == w || o->side != w->side || o->refused || v->taken[o - v->c->writers])
 			continue;
-		if (o->request->step->side == w->request->step->side &&
-		    o->request->step->object == w->request->step->object &&
-		    o->request->step->operation == w->request->step->operation &&
-		    o->request->posted->thread == w->request->posted->thread)
-			continue;
-		if (pieces_overlap(PIECES(o), PIECES(w)))
+		if (pieces_overlap(PIECES(o), PIECES(w)) &&
+		    !(same_queue(o->request, w->request) &&
+		      o->request->step->operation == w->request->step->operation))
 			return true;
 	}
 	return false;
@@ -343,9 +340,7 @@ static void restore(struct view *v)
 		if (e->run.kind == RUN_TAG) {
 			tag_fill(to, e->run.length, tag, e->run.from);
 		} else if (e->run.kind == RUN_RAW) {
-			memcpy(to, &e->run.from, min_of(e->run.length, 8u));
-			if (e->run.length > 8)
-				memcpy(to + 8, &e->run.raw, min_of(e->run.length - 8, 8u));
+			memcpy(to, e->run.raw, min_of(e->run.length, (uint32_t)RAW));
 		}
 	}
 }

@@ -124,12 +124,9 @@ static struct event *log_run(struct agent_thread *t, enum run_kind kind, uint32_
 static void log_raw(struct agent_thread *t, const uint8_t *bytes, uint32_t offset, uint32_t length)
 {
 	for (unsigned int i = 0; length && i < RAW_RUNS; i++) {
-		uint32_t n = min_of(length, 16u);
-		struct event *e = log_run(t, RUN_RAW, offset, n);
+		uint32_t n = min_of(length, (uint32_t)RAW);
 
-		memcpy(&e->run.from, bytes, min_of(n, 8u));
-		if (n > 8)
-			memcpy(&e->run.raw, bytes + 8, n - 8);
+		memcpy(log_run(t, RUN_RAW, offset, n)->run.raw, bytes, n);
 		bytes += n;
 		offset += n;
 		length -= n;

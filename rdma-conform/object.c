@@ -101,6 +101,18 @@ void step_try(struct agent_thread *t, const struct step *step, struct object *o)
 		log_done(t, r);
 }
 
+/* Destroy the queue pairs of step_crowd(). Return a positive errno. */
+static int crowd_end(struct cq *cq)
+{
+	int r = 0;
+
+	while (cq->crowd_count)
+		r = ibv_destroy_qp(cq->crowd[--cq->crowd_count]) ?: r;
+	free(cq->crowd);
+	cq->crowd = NULL;
+	return positive(r);
+}
+
 /* Create @n queue pairs, or destroy those of an earlier step. Record the number of each. */
 void step_crowd(struct agent_thread *t, const struct step *step, struct object *o)
 {
@@ -123,17 +135,6 @@ void step_crowd(struct agent_thread *t, const struct step *step, struct object *
 		if (qp)
 			o->cq.crowd[o->cq.crowd_count++] = qp;
 	} while (qp && o->cq.crowd_count < step->n);
-}
-
-int crowd_end(struct cq *cq)
-{
-	int r = 0;
-
-	while (cq->crowd_count)
-		r = ibv_destroy_qp(cq->crowd[--cq->crowd_count]) ?: r;
-	free(cq->crowd);
-	cq->crowd = NULL;
-	return positive(r);
 }
 
 static int cq_destroy(struct cq *cq)

@@ -97,12 +97,15 @@ struct ibv_ah_attr address_of(const struct agent *agent, union ibv_gid gid, uint
 	};
 }
 
+/* Another program may run at the same time on the same network. Therefore the Q_Key and the groups
+ * depend on the number of the program. */
 uint32_t program_qkey(const struct program *program)
 {
 	return 0x11000000 + program->number * 2;
 }
 
-union ibv_gid program_group(const struct program *program, unsigned int object)
+/* Return the multicast group of the queue pairs with this number. */
+static union ibv_gid program_group(const struct program *program, unsigned int object)
 {
 	/* ff0e::ffff:239.x.y.object */
 	return (union ibv_gid){ .raw = { 0xff, 0x0e, [10] = 0xff, 0xff, 239, program->number >> 8,
@@ -198,13 +201,6 @@ int qp_to_rts(struct ibv_qp *qp, uint32_t psn, const struct step *step)
 							IBV_QP_MAX_QP_RD_ATOMIC));
 }
 
-static int state_set(struct ibv_qp *qp, enum ibv_qp_state state)
-{
-	struct ibv_qp_attr attr = { .qp_state = state };
-
-	return ibv_modify_qp(qp, &attr, IBV_QP_STATE);
-}
-
 /* value[0] names the call that failed: 1 INIT, 2 RTR, 3 RTS, 4 the address handle. */
 void step_connect(struct agent_thread *t, const struct step *step, struct object *o)
 {
@@ -237,24 +233,14 @@ void step_connect(struct agent_thread *t, const struct step *step, struct object
 	log_done(t, r)->done.value[0] = stage;
 }
 
-static enum ibv_qp_state state_of(uint64_t words)
-{
-	return words & WORD(RESET)  ? IBV_QPS_RESET
-	       : words & WORD(INIT) ? IBV_QPS_INIT
-	       : words & WORD(RTR)  ? IBV_QPS_RTR
-	       : words & WORD(RTS)  ? IBV_QPS_RTS
-				    : IBV_QPS_ERR;
-}
-
 void step_modify(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	enum ibv_qp_state state = state_of(step->words);
-	int r;
+	enum ibv_qp_state state = HAS(step, RESET) ? IBV_QPS_RESET
+				  : HAS(step, RTS) ? IBV_QPS_RTS
+						   : IBV_QPS_ERR;
+	struct ibv_qp_attr attr = { .qp_state = state };
+	int r = ibv_modify_qp(o->qp.qp, &attr, IBV_QP_STATE);
 
-	if (state == IBV_QPS_INIT)
-		r = qp_to_init(t->agent, o->qp.qp);
-	else
-		r = state_set(o->qp.qp, state);
 	if (!r && state == IBV_QPS_ERR)
 		o->qp.ended = true;
 	if (!r && state == IBV_QPS_RESET) {

@@ -33,16 +33,10 @@ static void log_wc(struct agent_thread *t, const struct ibv_wc *wc)
 {
 	struct event *e = log_event(t, EVENT_WC);
 
-	e->wc.wr_id = wc->wr_id;
-	e->wc.status = wc->status;
-	if (!wc->status) {
-		e->wc.opcode = wc->opcode;
-		e->wc.flags = wc->wc_flags;
-		e->wc.length = wc->byte_len;
-		e->wc.imm = be32toh(wc->imm_data);
-		e->wc.src_qp = wc->src_qp;
-	}
-	e->wc.qp_num = wc->qp_num;
+	if (wc->status)
+		e->wc = (struct ibv_wc){ wc->wr_id, wc->status, .qp_num = wc->qp_num };
+	else
+		e->wc = *wc;
 	account(t->agent, wc->wr_id, wc->status);
 }
 
@@ -72,12 +66,12 @@ static int poll_extended(struct agent_thread *t, struct ibv_cq_ex *cq, int room)
 	return count;
 }
 
-int cq_poll(struct agent_thread *t, struct cq *cq, int room)
+/* Poll @cq once and record the completions. Return their number. */
+static int cq_poll(struct agent_thread *t, struct cq *cq, int room)
 {
 	struct ibv_wc wc[BATCH];
 	int n;
 
-	room = min_of(room, BATCH);
 	if (cq->extended)
 		return poll_extended(t, cq->extended, room);
 	n = ibv_poll_cq(cq->cq, room, wc);
@@ -122,10 +116,11 @@ static int awaited(struct agent *agent, uint8_t number, bool receives)
 }
 
 /* Poll for @n completions, or for all that may arrive. If @x is given, poll for at most @x
- * microseconds. */
-void step_poll(struct agent_thread *t, const struct step *step, struct object *o)
+ * microseconds. @drain: until none is expected, also if the other side sends nothing more */
+static void poll_for(struct agent_thread *t, const struct step *step, struct object *o, bool drain)
 {
 	struct agent *agent = t->agent;
+	bool patient = drain || step->x;
 	int64_t end = wait_end(agent, step->x);
 	uint64_t most = step->n ?: UINT64_MAX, count = 0;
 	unsigned int idle = 0;
@@ -134,22 +129,21 @@ void step_poll(struct agent_thread *t, const struct step *step, struct object *o
 	do {
 		n = poll_or_rest(t, &o->cq, most - count, &idle);
 		count += n > 0 ? n : 0;
-	} while (count < most && (n > 0 || (!n && awaited(agent, step->object, true) &&
-					    (step->x ? now() < end : worth_waiting(agent, end)))));
-	log_values(t, n < 0 ? EIO : 0, count);
+	} while (count < most && (n > 0 || (!n && awaited(agent, step->object, !drain) &&
+					    (patient ? now() < end : worth_waiting(agent, end)))));
+	log_values(t, n < 0 ? EIO : 0,
+		   drain ? (uint64_t)awaited(agent, step->object, false) : count);
 }
 
-/* Poll until no completion is expected. One more poll finds surplus completions. */
+void step_poll(struct agent_thread *t, const struct step *step, struct object *o)
+{
+	poll_for(t, step, o, false);
+}
+
+/* One more poll finds surplus completions. */
 void step_drain(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	int64_t end = wait_end(t->agent, 0);
-	unsigned int idle = 0;
-	int n;
-
-	do
-		n = poll_or_rest(t, &o->cq, BATCH, &idle);
-	while (n > 0 || (!n && awaited(t->agent, step->object, false) && now() < end));
-	log_values(t, n < 0 ? EIO : 0, awaited(t->agent, step->object, false));
+	poll_for(t, step, o, true);
 }
 
 void step_arm(struct agent_thread *t, const struct step *step, struct object *o)

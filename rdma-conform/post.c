@@ -234,19 +234,13 @@ static int post_list(struct qp *qp, struct chain *chain, unsigned int *ret_bad)
 	return r;
 }
 
-static void expect(struct agent *agent, struct qp *qp, uint8_t number, const struct step *step)
+/* Expect @count completions of @step more. */
+static void expect(struct agent *agent, struct qp *qp, const struct step *step, int count)
 {
 	bool signaled = HAS(step, SIGNALED) || qp->signal_all;
 
-	agent->owner[step->id] = (struct owner){ number, false, signaled };
-	if (signaled)
-		qp->sending++;
-}
-
-static void unexpect(struct agent *agent, struct qp *qp, const struct step *step)
-{
-	if (agent->owner[step->id].signaled)
-		qp->sending--;
+	agent->owner[step->id] = (struct owner){ step->object, false, signaled };
+	qp->sending += signaled ? count : 0;
 }
 
 /* The new key of a window is valid as soon as the bind is posted, and the program must store it.
@@ -272,13 +266,12 @@ static void chain_post(struct agent_thread *t, struct qp *qp)
 
 	/* A completion may come before the call returns. */
 	for (unsigned int i = 0; i < chain->count; i++)
-		expect(t->agent, qp, chain->qp, &steps[chain->step[i]]);
+		expect(t->agent, qp, &steps[chain->step[i]], 1);
 	r = post_list(qp, chain, &bad);
 	for (unsigned int i = 0; i < chain->count; i++) {
 		bool refused = r && (bad == NO_INDEX || i >= bad);
 
-		if (refused)
-			unexpect(t->agent, qp, &steps[chain->step[i]]);
+		expect(t->agent, qp, &steps[chain->step[i]], refused ? -1 : 0);
 		t->step = chain->step[i];
 		log_values(t, refused ? r : 0, !refused, r ? bad : NO_INDEX, 0, i,
 			   bound(t->agent, &steps[chain->step[i]], !refused));
@@ -299,12 +292,10 @@ static void post_repeated(struct agent_thread *t, struct qp *qp, const struct st
 		return;
 	}
 	while (!r && accepted < step->n) {
-		expect(t->agent, qp, step->object, step);
+		expect(t->agent, qp, step, 1);
 		r = post_list(qp, &one, &bad);
-		if (r)
-			unexpect(t->agent, qp, step);
-		else
-			accepted++;
+		expect(t->agent, qp, step, r ? -1 : 0);
+		accepted += !r;
 	}
 	log_values(t, r, accepted, bad);
 }
@@ -347,15 +338,6 @@ void step_post(struct agent_thread *t, const struct step *step, struct object *o
 		post_chained(t, &o->qp, step);
 }
 
-static int recv_post(struct object *o, const struct step *step, struct ibv_recv_wr *wr)
-{
-	struct ibv_recv_wr *bad;
-
-	if (step->kind == 's')
-		return ibv_post_srq_recv(o->srq, wr, &bad);
-	return ibv_post_recv(o->qp.qp, wr, &bad);
-}
-
 void step_recv(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	struct ibv_sge sge[SGES] = {};
@@ -363,7 +345,7 @@ void step_recv(struct agent_thread *t, const struct step *step, struct object *o
 		.wr_id = wr_id(t->agent, step->id),
 		.sg_list = sge,
 		.num_sge = step->pieces,
-	};
+	}, *bad;
 	unsigned int accepted = 0;
 	int r = 0;
 
@@ -376,7 +358,8 @@ void step_recv(struct agent_thread *t, const struct step *step, struct object *o
 	for (unsigned int i = 0; !r && i < (step->n ?: 1); i++) {
 		if (step->kind == 'q')
 			o->qp.receiving++;
-		r = recv_post(o, step, &wr);
+		r = step->kind == 's' ? ibv_post_srq_recv(o->srq, &wr, &bad)
+				      : ibv_post_recv(o->qp.qp, &wr, &bad);
 		if (r && step->kind == 'q')
 			o->qp.receiving--;
 		accepted += !r;

@@ -315,11 +315,13 @@ static int probe_cancel(struct agent *agent, struct things *t)
 int probe_run(struct agent *agent, enum probe probe)
 {
 	static int (*const probes[PROBE_COUNT])(struct agent * agent,
-						struct things * t) = { PROBES(AS_FUNCTION) };
+						struct things * t) = { VERBS_PROBES(AS_FUNCTION) };
 	struct things t = {};
 	int r, end;
 
-	r = probe < PROBE_COUNT ? probes[probe](agent, &t) : EOPNOTSUPP;
+	if (probe == PROBE_COUNT || !probes[probe])
+		return cm_probe(agent, probe);
+	r = probes[probe](agent, &t);
 	end = things_end(&t);
 	return r ?: end;
 }

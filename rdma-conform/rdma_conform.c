@@ -235,7 +235,7 @@ static int run(const struct options *o, struct report *report)
 	}
 	world_stop(&world);
 	report->seconds = (double)(now() - start) / SECOND;
-	report_print(report);
+	(o->json ? report_json : o->tap ? report_tap : report_text)(report);
 	if (report_failures(report))
 		return EXIT_BROKEN;
 	return report_doubt(report) ? EXIT_UNPROVEN : EXIT_KEPT;
@@ -329,7 +329,6 @@ int main(int argc, char **argv)
 		usage_print(stderr);
 		return EXIT_USAGE;
 	}
-	report.format = options.json ? FORMAT_JSON : options.tap ? FORMAT_TAP : FORMAT_TEXT;
 	report.first_seed = options.seed;
 	report.some = options.rules;
 	report.replay = options.replay;

@@ -234,7 +234,7 @@ static void tally_print(const struct tally *t, const char *prefix)
 	       t->refusals[verb][error], verb_names[verb]);
 }
 
-static void text_print(const struct report *r)
+void report_text(const struct report *r)
 {
 	unsigned int never = 0;
 
@@ -287,7 +287,7 @@ static void json_tally(const struct tally *t)
 	json_close('}');
 }
 
-static void json_print(const struct report *r)
+void report_json(const struct report *r)
 {
 	json_open(NULL, '{');
 	json_number("schema_version", 1);
@@ -335,7 +335,7 @@ static void json_print(const struct report *r)
 	json_close('}');
 }
 
-static void tap_print(const struct report *r)
+void report_tap(const struct report *r)
 {
 	const char *doubt = report_doubt(r);
 
@@ -357,14 +357,4 @@ static void tap_print(const struct report *r)
 	if (doubt)
 		printf("# this run proves nothing: %s\n", doubt);
 	tally_print(&r->tally, "# ");
-}
-
-void report_print(const struct report *r)
-{
-	if (r->format == FORMAT_JSON)
-		json_print(r);
-	else if (r->format == FORMAT_TAP)
-		tap_print(r);
-	else
-		text_print(r);
 }

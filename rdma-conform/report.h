@@ -5,12 +5,6 @@
 
 #include "rdma-conform/world.h"
 
-enum format {
-	FORMAT_TEXT,
-	FORMAT_JSON,
-	FORMAT_TAP,
-};
-
 #define ERRNOS 256 /* a larger errno counts as the last one */
 
 /* Counts of steps that call the device: steps that were taken, and causes why other steps were not.
@@ -33,7 +27,6 @@ struct finding {
 };
 
 struct report {
-	enum format format;
 	struct offer offer;
 	uint64_t first_seed, programs;
 	double seconds;
@@ -53,7 +46,9 @@ struct finding *report_finding(struct report *report, const struct rule *rule,
 			       const struct program *program, bool *ret_new);
 /* Read a file of known deviations. Return a negative errno. */
 int known_read(const char *path);
-void report_print(const struct report *report);
+void report_text(const struct report *report);
+void report_json(const struct report *report);
+void report_tap(const struct report *report);
 /* Return the number of findings that are not known deviations. */
 unsigned int report_failures(const struct report *report);
 /* Return why a run without a failure proves nothing, or NULL. */

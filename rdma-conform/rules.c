@@ -27,7 +27,8 @@ unsigned int rule_count(void)
 
 void exercised(struct check *c, unsigned int times)
 {
-	c->exercised[c->rule - rules] += times;
+	if (c->exercised)
+		c->exercised[c->rule - rules] += times;
 }
 
 void rule_apply(struct check *c, const struct rule *rule)

@@ -61,12 +61,6 @@ RULE(known_request)
 	      (unsigned long long)wc->wc.wr_id);
 }
 
-static bool same_queue(const struct message *a, const struct message *b)
-{
-	return a->step->verb == b->step->verb && a->step->object == b->step->object &&
-	       a->step->kind == b->step->kind && a->posted->thread == b->posted->thread;
-}
-
 /* Completions that one thread polled are in the order of the posts to one queue. The argument is
  * the verb that posts. */
 RULE(order)
@@ -80,8 +74,7 @@ RULE(order)
 		if (!this || this->step->kind != 'q' || this->step->verb != c->rule->argument)
 			continue;
 		place = &last[this->step->object];
-		if (*place && same_queue(*place, this) && (*place)->last->side == wc->side &&
-		    (*place)->last->thread == wc->thread)
+		if (*place && same_queue(*place, this) && (*place)->last->thread == wc->thread)
 			keeps(c, wc, this->order >= (*place)->order,
 			      "#%u completed behind #%u, which was posted later", this->step->id,
 			      (*place)->step->id);
@@ -135,9 +128,9 @@ RULE(recv_length)
 	length = step_length(m->partner->step);
 	if (HAS(qp_step(c, m->partner->step->side, m->partner->step->object), UD))
 		length += 40;
-	keeps(c, m->partner_wc, m->partner_wc->wc.length == length,
+	keeps(c, m->partner_wc, m->partner_wc->wc.byte_len == length,
 	      "byte_len of receive #%u is %u, the message #%u has %u", s->id,
-	      m->partner_wc->wc.length, m->partner->step->id, length);
+	      m->partner_wc->wc.byte_len, m->partner->step->id, length);
 }
 
 RULE(immediate)
@@ -147,13 +140,13 @@ RULE(immediate)
 	if (!took_message(m))
 		return;
 	must = HAS(m->partner->step, IMM);
-	has = m->partner_wc->wc.flags & IBV_WC_WITH_IMM;
+	has = m->partner_wc->wc.wc_flags & IBV_WC_WITH_IMM;
 	keeps(c, m->partner_wc, has == must, "IBV_WC_WITH_IMM is %sset at receive #%u",
 	      has ? "" : "not ", s->id);
 	if (has && must)
-		keeps(c, m->partner_wc, m->partner_wc->wc.imm == m->partner->step->id,
+		keeps(c, m->partner_wc, be32toh(m->partner_wc->wc.imm_data) == m->partner->step->id,
 		      "the immediate of #%u arrived as 0x%x", m->partner->step->id,
-		      m->partner_wc->wc.imm);
+		      be32toh(m->partner_wc->wc.imm_data));
 }
 
 RULE(flush_last)

@@ -147,22 +147,20 @@ RULE(invalidate_told)
 		key = bind->posted->done.value[4];
 	if (key)
 		keeps(c, m->partner_wc,
-		      m->partner_wc->wc.flags & IBV_WC_WITH_INV &&
-			      m->partner_wc->wc.imm == be32toh(key),
+		      m->partner_wc->wc.wc_flags & IBV_WC_WITH_INV &&
+			      m->partner_wc->wc.invalidated_rkey == key,
 		      "the receive of #%u does not name key 0x%x", s->id, key);
 }
 
 /* The datagram that @wc received, by its immediate. */
 static const struct message *datagram_of(const struct check *c, const struct event *wc)
 {
-	const struct message *r = message_of_wc(c, wc), *m = &c->messages[wc->wc.imm & 0xff];
+	const struct message *r = message_of_wc(c, wc);
 	const struct step *qp = r ? qp_step(c, wc->side, r->step->object) : NULL;
 
-	if (!qp || !HAS(qp, UD) || is_send_side(r) || wc->wc.status ||
-	    !(wc->wc.flags & IBV_WC_WITH_IMM) || !m->step || !takes_receive(m) ||
-	    m->step->side == wc->side)
+	if (!qp || !HAS(qp, UD) || is_send_side(r) || wc->wc.status)
 		return NULL;
-	return m;
+	return message_by_imm(c, wc);
 }
 
 RULE(datagram_source)
@@ -179,7 +177,7 @@ RULE(datagram_source)
 RULE(datagram_grh)
 {
 	if (datagram_of(c, e) && c->trial->offers[0].ethernet)
-		keeps(c, e, e->wc.flags & IBV_WC_GRH, "IBV_WC_GRH is not set");
+		keeps(c, e, e->wc.wc_flags & IBV_WC_GRH, "IBV_WC_GRH is not set");
 }
 
 /* Count the receives of @m. */

@@ -14,11 +14,11 @@ static void report(struct check *c, const struct wound *w)
 			 run->run.from + w->offset - run->run.offset, run->run.id,
 			 run->run.generation);
 	if (w->writer)
-		broken(c, w->look, "%u wrong bytes from %u on; the first is %s, request #%u",
-		       w->length, w->offset, held, w->writer->request->step->id);
+		keeps(c, w->look, false, "%u wrong bytes from %u on; the first is %s, request #%u",
+		      w->length, w->offset, held, w->writer->request->step->id);
 	else
-		broken(c, w->look, "%u wrong bytes from %u on; the first is %s", w->length,
-		       w->offset, held);
+		keeps(c, w->look, false, "%u wrong bytes from %u on; the first is %s", w->length,
+		      w->offset, held);
 }
 
 #define ANY_OPERATION -1

@@ -80,13 +80,12 @@ RULE(short_receive)
 	if (is_send_side(m) || !m->first || m->first->wc.status != IBV_WC_LOC_LEN_ERR ||
 	    (s->kind == 'q' && !qp_confirms(c, s->side, s->object)))
 		return;
-	exercised(c, 1);
 	FOR_EACH_MESSAGE(c, send)
 	if (is_send_side(send) && send->step->object == s->object && send->failed &&
-	    send->failed->wc.status != IBV_WC_REM_INV_REQ_ERR &&
 	    send->failed->wc.status != IBV_WC_WR_FLUSH_ERR && !message_denied(c, send))
-		broken(c, send->failed, "#%u was too long for receive #%u and has status %u",
-		       send->step->id, s->id, send->failed->wc.status);
+		keeps(c, send->failed, send->failed->wc.status == IBV_WC_REM_INV_REQ_ERR,
+		      "#%u was too long for receive #%u and has status %u", send->step->id, s->id,
+		      send->failed->wc.status);
 }
 
 RULE(too_long)
@@ -283,19 +282,17 @@ RULE(armed_event)
 		const struct event *armed = done_on(c, VERB_ARM, event->side, 'c', wait->object);
 		bool again = last && last->side == event->side &&
 			     step_of(c, last)->object == wait->object;
+		bool came = event->done.value[0];
 
 		if (!armed || !undisturbed(c, wait->object / 2, event) ||
 		    !before(c, armed, event) ||
 		    (HAS(step_of(c, armed), SOLICITED) && !solicited(c, wait->object / 2)))
 			continue;
-		exercised(c, 1);
-		if (event->done.error)
-			broken(c, event, "the event names another completion queue");
-		else if (again && event->done.value[0])
-			broken(c, event, "a completion queue that was armed once had two events");
-		else if (!again && !wait->x && !event->done.value[0] && polled_behind(c, event))
-			broken(c, event,
-			       "a completion came to an armed completion queue, and no event");
+		keeps(c, event, !event->done.error, "the event names another completion queue");
+		keeps(c, event, !again || !came,
+		      "a completion queue that was armed once had two events");
+		keeps(c, event, again || wait->x || came || !polled_behind(c, event),
+		      "a completion came to an armed completion queue, and no event");
 		last = event;
 	}
 }

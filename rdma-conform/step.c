@@ -51,7 +51,7 @@ static void print_object(FILE *to, char letter, uint8_t number)
 		fprintf(to, " %c%u", letter, number);
 }
 
-void step_print(FILE *to, const struct step *step)
+static void step_print(FILE *to, const struct step *step)
 {
 	if (step->verb == VERB_SYNC) {
 		fputs("sync\n", to);

@@ -58,18 +58,20 @@
 	X(LOCAL_WRITE, lw) X(REMOTE_WRITE, rw) X(REMOTE_READ, rr) X(REMOTE_ATOMIC, ra) \
 	X(MW_BIND, mwb) X(ON_DEMAND, ondemand) X(SHARED, shared) X(EXTENDED, extended) \
 	X(EVENTS, events) X(WR_API, wrapi) X(SIGNAL_ALL, signalall) X(BAD_LKEY, badlkey) \
-	X(BAD_RKEY, badrkey) X(BAD_QKEY, badqkey) X(RC, rc) X(UC, uc) X(UD, ud) \
-	X(RESET, reset) X(INIT, init) X(RTR, rtr) X(RTS, rts) X(ERR, err)
+	X(BAD_RKEY, badrkey) X(BAD_QKEY, badqkey) X(UC, uc) X(UD, ud) \
+	X(RESET, reset) X(RTS, rts) X(ERR, err)
 
 /* The probes of a step "try", which need no other side, and their result: 0, an errno, or any errno.
  * probe.c and cm.c have them. */
 #define ANY_ERROR -1
-#define PROBES(X) \
+#define PROBES(X) VERBS_PROBES(X) CM_PROBES(X)
+#define CM_PROBES(X) X(CM_DATA, cmdata, 0) X(CM_REJECT, cmreject, 0) X(CM_LEAVE, cmleave, 0)
+#define VERBS_PROBES(X) \
 	X(CQ_LIMIT, cqlimit, ANY_ERROR) X(QP_LIMIT, qplimit, ANY_ERROR) X(SRQ_LIMIT, srqlimit, ANY_ERROR) \
 	X(NO_WRITE, nowrite, ANY_ERROR) X(GID_INDEX, gidindex, ANY_ERROR) X(PD_BUSY, pdbusy, EBUSY) \
 	X(SRQ_BUSY, srqbusy, EBUSY) X(MCAST_GID, mcastgid, ANY_ERROR) X(DM_BYTES, dmbytes, 0) \
 	X(DM_LIMIT, dmlimit, ANY_ERROR) X(IMPORT, import, 0) X(XRC_SEND, xrcsend, 0) \
-	X(CM_DATA, cmdata, 0) X(CM_REJECT, cmreject, 0) X(CM_LEAVE, cmleave, 0) X(CANCEL, cancel, 0)
+	X(CANCEL, cancel, 0)
 /* clang-format on */
 
 #define AS_VERB(name, ...)	 VERB_##name,
@@ -142,7 +144,6 @@ extern const char *const verb_names[VERB_COUNT], *const probe_names[PROBE_COUNT]
 
 /* A step without objects. */
 struct step step_make(uint8_t side, uint8_t thread, enum verb verb);
-void step_print(FILE *to, const struct step *step);
 /* @line is cut into pieces. Return NULL, or the error. */
 const char *step_parse(char *line, struct step *ret_step);
 void program_print(FILE *to, const struct program *program);

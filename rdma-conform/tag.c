@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "rdma-conform/event.h"
+#include "util/util.h"
 
 #define CHECK_SHIFT	 56
 #define PROGRAM_SHIFT	 44
@@ -33,10 +34,8 @@ void tag_fill(void *to, size_t length, struct tag tag, uint64_t offset)
 
 	while (length) {
 		uint64_t word = tag_word(tag, offset / 8);
-		size_t skip = offset % 8, n = 8 - skip;
+		size_t skip = offset % 8, n = min_of(8 - skip, length);
 
-		if (n > length)
-			n = length;
 		memcpy(out, (uint8_t *)&word + skip, n);
 		out += n;
 		offset += n;
@@ -50,7 +49,7 @@ size_t tag_match(const void *at, size_t length, struct tag tag, uint64_t offset)
 	uint8_t want[64];
 
 	for (size_t done = 0; done < length; done += sizeof(want)) {
-		size_t n = length - done < sizeof(want) ? length - done : sizeof(want);
+		size_t n = min_of(length - done, sizeof(want));
 
 		tag_fill(want, n, tag, offset + done);
 		for (size_t i = 0; i < n && memcmp(bytes + done, want, n); i++)
