@@ -3,6 +3,8 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "providers/mlx5/ah.h"
+#include "providers/mlx5/firmware/firmware.h"
 #include "providers/mlx5/mlx5.h"
 
 enum {

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "providers/mlx5/clock.h"
 #include "providers/mlx5/mlx5.h"
 
 enum {

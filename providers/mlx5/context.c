@@ -3,7 +3,13 @@
 #include <string.h>
 
 #include "providers/kit/context.h"
+#include "providers/mlx5/clock.h"
+#include "providers/mlx5/firmware/firmware.h"
+#include "providers/mlx5/import.h"
 #include "providers/mlx5/mlx5.h"
+#include "providers/mlx5/pd.h"
+#include "providers/mlx5/qpn_block.h"
+#include "providers/mlx5/settings.h"
 
 enum {
 	FW_DIGITS = 4,

@@ -3,6 +3,8 @@
  */
 #include "libibverbs/uverbs/cmd.h"
 #include "providers/kit/mmio.h"
+#include "providers/mlx5/cq.h"
+#include "providers/mlx5/settings.h"
 #include "providers/mlx5/tag.h"
 #include <rdma/mlx5_user_ioctl_cmds.h>
 

@@ -4,6 +4,8 @@
  * read from the entry itself.
  */
 #include "providers/kit/cq_ex.h"
+#include "providers/mlx5/clock.h"
+#include "providers/mlx5/cq.h"
 #include "providers/mlx5/tag.h"
 
 const uint64_t mlx5_cq_ex_wc_flags =

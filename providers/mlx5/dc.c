@@ -4,7 +4,9 @@
  * target receives from every initiator that knows its key. Programs create both by
  * mlx5dv_create_qp().
  */
+#include "providers/mlx5/cq.h"
 #include "providers/mlx5/cqe.h"
+#include "providers/mlx5/dc.h"
 
 static int refuse(const struct mlx5_context *ctx, const char *what, uint64_t value, int r)
 {

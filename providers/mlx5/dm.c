@@ -4,6 +4,7 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "libibverbs/uverbs/cmd.h"
+#include "providers/mlx5/dm.h"
 #include "providers/mlx5/mlx5.h"
 
 enum {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Thread domains, each with a separate register, and parent domains. */
 #include "providers/mlx5/mlx5.h"
+#include "providers/mlx5/pd.h"
 
 int mlx5_alloc_td(struct ibv_td *ibtd, const struct ibv_td_init_attr *unused)
 {

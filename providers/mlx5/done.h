@@ -5,6 +5,7 @@
 #define MLX5_DONE_H
 
 #include "providers/mlx5/cqe.h"
+#include "providers/mlx5/qp.h"
 
 /*
  * @slot: first basic block of a send request

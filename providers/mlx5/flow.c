@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
-#include "providers/mlx5/mlx5.h"
+#include "providers/mlx5/flow.h"
 #include "libibverbs/uverbs/cmd.h"
 
 /* Find the counters of a flow. NULL: the flow has none. -EINVAL: it has two. */

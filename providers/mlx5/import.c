@@ -5,7 +5,10 @@
 #include <rdma/mlx5_user_ioctl_cmds.h>
 
 #include "libibverbs/uverbs/cmd.h"
+#include "providers/mlx5/dm.h"
+#include "providers/mlx5/import.h"
 #include "providers/mlx5/mlx5.h"
+#include "providers/mlx5/pd.h"
 
 int mlx5_context_import(struct mlx5_context *ctx, const struct verbs_open_context *in)
 {

@@ -5,7 +5,17 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
+#include "providers/mlx5/ah.h"
+#include "providers/mlx5/clock.h"
+#include "providers/mlx5/cq.h"
+#include "providers/mlx5/dm.h"
+#include "providers/mlx5/flow.h"
+#include "providers/mlx5/import.h"
+#include "providers/mlx5/mr.h"
+#include "providers/mlx5/pd.h"
 #include "providers/mlx5/tag.h"
+#include "providers/mlx5/wq.h"
+#include "providers/mlx5/wr.h"
 
 static const struct verbs_ops mlx5_ops = {
 	.open_context = mlx5_open_context,

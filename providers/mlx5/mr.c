@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Memory regions that need more than a plain kernel command. */
 #include "providers/mlx5/mlx5.h"
+#include "providers/mlx5/mr.h"
 
 /* Set the key of the null region. Writes to it are discarded, and reads fail. */
 int mlx5_alloc_null_mr(struct verbs_mr *mr)

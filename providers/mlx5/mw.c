@@ -2,6 +2,7 @@
 /* Memory windows and keys: requests that change a key's context in the adapter. */
 #include "providers/kit/mw.h"
 #include "providers/mlx5/wqe.h"
+#include "providers/mlx5/wr.h"
 
 enum {
 	BIND_LENGTH_MAX = 1u << 31,

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+#include "providers/mlx5/cq.h"
+#include "providers/mlx5/sig_error.h"
 #include "providers/mlx5/tag.h"
 
 __attribute__((noinline, cold)) void mlx5_cqe_say_corrupt(const struct mlx_cq *cq,

@@ -4,7 +4,15 @@
 
 #include "providers/kit/qp.h"
 #include "providers/kit/wr.h"
+#include "providers/mlx5/copy.h"
+#include "providers/mlx5/cq.h"
 #include "providers/mlx5/cqe.h"
+#include "providers/mlx5/dc.h"
+#include "providers/mlx5/pd.h"
+#include "providers/mlx5/settings.h"
+#include "providers/mlx5/wq.h"
+#include "providers/mlx5/wqe.h"
+#include "providers/mlx5/wr.h"
 
 static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr, bool dc)
 {
@@ -385,7 +393,6 @@ int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 	if (in->extended) {
 		vqp->comp_mask |= VERBS_QP_EX;
 		mlx5_wr_set_slots(qp, kit_wr_ops(in->attr));
-		mlx5_wr_set_dv_slots(qp, dv_ops(in->dv));
 	}
 	return 0;
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* State transitions, and their effect on the rings. */
+#include "providers/mlx5/cq.h"
 #include "providers/mlx5/cqe.h"
+#include "providers/mlx5/dc.h"
 
 enum {
 	VENDOR_ID = 0x15b3,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Sizes of the rings of a queue pair. Programs see the results in the granted capabilities. */
 #include "providers/mlx5/mlx5.h"
+#include "providers/mlx5/wqe.h"
 
 enum {
 	INLINE_HEAD = 4,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Posting receives to a QP's own ring. The doorbell is only a record in memory. */
 #include "providers/mlx5/mlx5.h"
+#include "providers/mlx5/wr.h"
 
 __attribute__((noinline)) static int recv_others(struct ibv_qp *ibqp, struct ibv_recv_wr *wr,
 						 struct ibv_recv_wr **bad_wr, uint32_t head)

@@ -6,6 +6,7 @@
  * covers them.
  */
 #include "providers/mlx5/wqe.h"
+#include "providers/mlx5/wr.h"
 
 /* The adapter's opcode and the parts of a request for each opcode of verbs. */
 enum {

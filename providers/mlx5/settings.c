@@ -6,7 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/mlx5/cq.h"
 #include "providers/mlx5/mlx5.h"
+#include "providers/mlx5/settings.h"
 #include "util/env.h"
 
 struct pages_name {

@@ -2,6 +2,8 @@
 /* The parts of SRQs that depend on this kernel driver. The rest is in providers/mlx. */
 #include <stdlib.h>
 
+#include "providers/mlx5/cq.h"
+#include "providers/mlx5/settings.h"
 #include "providers/mlx5/tag.h"
 
 enum {

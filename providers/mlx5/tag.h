@@ -8,6 +8,7 @@
 #define MLX5_TAG_H
 
 #include "providers/mlx5/done.h"
+#include "providers/mlx5/srq.h"
 
 /*
  * A receive of the list.

@@ -3,7 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "providers/mlx5/cq.h"
 #include "providers/mlx5/cqe.h"
+#include "providers/mlx5/settings.h"
+#include "providers/mlx5/wq.h"
 
 static int wq_check(struct ibv_context *ctx, const struct ibv_wq_init_attr *attr)
 {

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "providers/kit/mmio.h"
+#include "providers/mlx5/ah.h"
 #include "providers/mlx5/mlx5.h"
+#include "providers/mlx5/qp.h"
 
 enum {
 	UMR_CTRL_SIZE = 48,

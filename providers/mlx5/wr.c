@@ -6,6 +6,7 @@
  */
 #include "providers/kit/wr.h"
 #include "providers/mlx5/wqe.h"
+#include "providers/mlx5/wr.h"
 
 #define OPS_RAW (IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_TSO)
 #define OPS_UD	(IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Mappings of an address handle to a queue pair: the firmware assigns packets from this address to
  * the queue pair. */
+#include "providers/mlx5/ah.h"
 #include "providers/mlx5/direct/direct.h"
 
 enum {

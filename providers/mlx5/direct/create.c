@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Queues with attributes of this device, and the allocator of their memory. */
+#include "providers/mlx5/cq.h"
+#include "providers/mlx5/dc.h"
 #include "providers/mlx5/direct/direct.h"
 
 /* ---- completion queues */
@@ -140,6 +142,15 @@ static int qp_check(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *
 		       : 0;
 }
 
+/* A DC target and a queue pair that receives through a table send nothing. */
+static void builders_set(struct mlx5_qp *qp, const struct mlx5dv_qp_init_attr *dv)
+{
+	bool chosen = dv && dv->comp_mask & MLX5DV_QP_INIT_ATTR_MASK_SEND_OPS_FLAGS;
+
+	if (!qp->dct && !qp->rss)
+		mlx5_wr_set_dv_slots(qp, chosen ? dv->send_ops_flags : 0);
+}
+
 MLX5DV_EXPORT struct ibv_qp *mlx5dv_create_qp(struct ibv_context *ibctx,
 					      struct ibv_qp_init_attr_ex *qp_attr,
 					      struct mlx5dv_qp_init_attr *mlx5_qp_attr)
@@ -154,7 +165,10 @@ MLX5DV_EXPORT struct ibv_qp *mlx5dv_create_qp(struct ibv_context *ibctx,
 	r = mlx5_qp_attr ? qp_check(ctx, qp_attr, mlx5_qp_attr) : 0;
 	if (!r)
 		r = verbs_qp_create(ibctx, __func__, &in, &qp);
-	return r < 0 ? mlx5dv_fail(r) : qp;
+	if (r < 0)
+		return mlx5dv_fail(r);
+	builders_set(to_mqp(qp), mlx5_qp_attr);
+	return qp;
 }
 
 MLX5DV_EXPORT struct mlx5dv_qp_ex *mlx5dv_qp_ex_from_ibv_qp_ex(struct ibv_qp_ex *qp)

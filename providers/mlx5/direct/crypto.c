@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Objects of the firmware: keys that encrypt data, and the login that wrapped keys need. */
 #include "providers/mlx5/direct/mkey.h"
+#include "providers/mlx5/pd.h"
 
 enum {
 	ID_MASK = 0xffffff,

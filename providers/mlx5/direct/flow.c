@@ -5,6 +5,7 @@
  * checked here.
  */
 #include "providers/mlx5/direct/direct.h"
+#include "providers/mlx5/flow.h"
 
 enum {
 	ACTIONS_MOST = 8,

@@ -3,7 +3,9 @@
 #include <sys/mman.h>
 
 #include "libibverbs/uverbs/uverbs.h"
+#include "providers/mlx5/clock.h"
 #include "providers/mlx5/direct/direct.h"
+#include "providers/mlx5/dm.h"
 
 enum {
 	MMAP_CMD_SHIFT = 8,

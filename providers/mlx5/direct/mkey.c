@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "providers/mlx5/direct/mkey.h"
+#include "providers/mlx5/pd.h"
 
 enum {
 	IN_SIZE = 0x110,
@@ -109,7 +110,7 @@ MLX5DV_EXPORT struct mlx5dv_mkey *mlx5dv_create_mkey(struct mlx5dv_mkey_init_att
 		return mlx5dv_fail(r);
 	}
 	if (mkey->sig)
-		mlx5_sig_publish(ctx, mkey->sig, mkey->dv.lkey >> 8);
+		mlx5_sig_errors_publish(ctx, &mkey->sig->errors, mkey->dv.lkey >> 8);
 	attr->max_entries = mkey->entries;
 	return &mkey->dv;
 }

@@ -4,6 +4,7 @@
 #define MLX5_MKEY_H
 
 #include "providers/mlx5/direct/direct.h"
+#include "providers/mlx5/sig_error.h"
 
 /* Transformations of data in transit (BSF): blocks of 64 bytes behind the list of a request. */
 enum {
@@ -41,28 +42,15 @@ struct mlx5_psv {
 	uint32_t index;
 };
 
-/* A wrong signature that a completion reported. */
-struct mlx5_sig_error {
-	uint16_t syndrome;
-	uint8_t type, domain;
-	uint64_t expected, actual, offset;
-};
-
 /*
  * The signatures of a key.
  * @block, @described: set by the last complete request; @next: set by the request being built
  */
 struct mlx5_sig {
-	LIST_ENTRY(mlx5_sig) entry;
-	uint32_t key; /* number of the key in completions */
+	struct mlx5_sig_errors errors;
 	struct mlx5_psv mem_psv, wire_psv;
-	bool published, described;
+	bool described;
 	struct mlx5_sig_block block, next;
-	/* The sig_lock of the context protects the rest. */
-	uint32_t error_count;
-	bool count_changed; /* has changed since a request passed it to the adapter */
-	bool error_waits;
-	struct mlx5_sig_error error;
 };
 
 struct mlx5_mkey {
@@ -107,8 +95,6 @@ void mlx5_crypto_caps(struct mlx5_context *ctx, struct mlx5dv_crypto_caps *ret_c
 /* sig.c. Allocate the signatures of a key. NULL with errno. */
 struct mlx5_sig *mlx5_sig_new(struct ibv_pd *pd);
 int mlx5_sig_free(struct mlx5_context *ctx, struct mlx5_sig *sig);
-/* Add the signatures to the list in which completions find them. */
-void mlx5_sig_publish(struct mlx5_context *ctx, struct mlx5_sig *sig, uint32_t key);
 /* Query the capabilities. All are 0 if the device has no signatures. */
 void mlx5_sig_caps(struct mlx5_context *ctx, struct mlx5dv_sig_caps *ret_caps);
 /* Set sig->next from @attr. -EINVAL: the attributes are not valid. */
@@ -117,7 +103,5 @@ int mlx5_sig_set(struct mlx5_sig *sig, const struct mlx5dv_sig_block_attr *attr)
  * not allow a copy mask. */
 int mlx5_sig_write(const struct mlx5_sig *sig, const struct mlx5_sig_block *block, bool cipher,
 		   uint8_t *ret_bsf);
-/* Get the number of errors. Return: whether the number changed since the last call. */
-bool mlx5_sig_count(struct mlx5_context *ctx, struct mlx5_sig *sig, uint32_t *ret_count);
 
 #endif

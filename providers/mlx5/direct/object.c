@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Objects of verbs, exposed to programs that access their queues directly. */
+#include "providers/mlx5/ah.h"
 #include "providers/mlx5/direct/direct.h"
+#include "providers/mlx5/dm.h"
+#include "providers/mlx5/pd.h"
 #include "providers/mlx5/vfio/vfio.h"
+#include "providers/mlx5/wq.h"
 
 static void handles_show(const struct mlx5_qp *qp, struct mlx5dv_qp *out)
 {

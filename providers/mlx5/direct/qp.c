@@ -5,24 +5,17 @@
 #include "providers/mlx5/done.h"
 
 enum {
-	MODIFY_SIZE = 0x1d0,
 	QUERY_SIZE = 0x110,
 	OUT_SIZE = 0x10,
 	RAW_SIZE = 0x110,
 	EXTENDED = 1 << 31, /* bit: the context has an extension */
 	OPT_LAG_PORT = 1 << 15,
-	OPT_DRAIN_SIG_ERRORS = 1 << 11,
-	DRAIN_SIG_ERRORS = 1 << 26,
 	/* The second mask, and its bits in the lower word. */
 	MASK_2 = 0x10c,
 	OPT_STREAM = 1 << 0,
 	OPT_SCHED = 1 << 1,
 	OPT_UDP_SPORT = 1 << 2,
-	OPT_MMO = 1 << 3,
 	EXTENSION = 0x110,
-	MMO_ON = 1 << 29,
-	QP_IN_ORDER = 1 << 5,
-	DCT_IN_ORDER = 1 << 2,
 };
 
 static int refuse(struct ibv_qp *qp, const char *function, const char *why, int r)
@@ -36,42 +29,9 @@ static bool general_cap(struct ibv_qp *qp, unsigned int offset, unsigned int bit
 	return mlx5_fw_cap(to_mctx(qp->context), MLX5_FW_CAPS_GENERAL, offset) >> bit & 1;
 }
 
-/* Run a transition. @in: the command of MODIFY_SIZE bytes without its head, which is filled in here
- */
-static int modify(struct ibv_qp *qp, const char *function, enum mlx5_fw_opcode opcode, void *in)
-{
-	uint32_t out[OUT_SIZE / 4] = {};
-
-	fw_set(in, 0, opcode << 16);
-	fw_set(in, 8, qp->qp_num);
-	return mlx5_fw_qp(qp, function, true, in, MODIFY_SIZE, out, sizeof(out));
-}
-
-int mlx5_qp_enable_copies(struct ibv_qp *qp)
-{
-	uint32_t in[MODIFY_SIZE / 4] = {};
-
-	if (!general_cap(qp, 0xf8, 23))
-		return 0;
-	fw_set(in, 8, (uint32_t)EXTENDED);
-	fw_set(in, MASK_2, OPT_MMO);
-	fw_set(in, EXTENSION, MMO_ON);
-	return modify(qp, "INIT2INIT", MLX5_FW_INIT2INIT_QP, in);
-}
-
-/* Stop the queue at a signature error until the program has handled it. */
-int mlx5_qp_stop_at_sig_errors(struct ibv_qp *qp)
-{
-	uint32_t in[MODIFY_SIZE / 4] = {};
-
-	fw_set(in, 0x10, OPT_DRAIN_SIG_ERRORS);
-	fw_set(in, 0x1c, DRAIN_SIG_ERRORS);
-	return modify(qp, "INIT2INIT", MLX5_FW_INIT2INIT_QP, in);
-}
-
 MLX5DV_EXPORT int mlx5dv_modify_qp_udp_sport(struct ibv_qp *qp, uint16_t udp_sport)
 {
-	uint32_t in[MODIFY_SIZE / 4] = {};
+	uint32_t in[MLX5_FW_QP_MODIFY_SIZE / 4] = {};
 
 	if (!mlx5dv_context(qp->context, __func__))
 		return EOPNOTSUPP;
@@ -81,13 +41,13 @@ MLX5DV_EXPORT int mlx5dv_modify_qp_udp_sport(struct ibv_qp *qp, uint16_t udp_spo
 			qp, __func__, "RC and UC in RTS can, where the firmware can", -EOPNOTSUPP));
 	fw_set(in, MASK_2, OPT_UDP_SPORT);
 	fw_set(in, 0x50, udp_sport);
-	return mlx5dv_errno(modify(qp, __func__, MLX5_FW_RTS2RTS_QP, in));
+	return mlx5dv_errno(mlx5_fw_qp_modify(qp, __func__, MLX5_FW_RTS2RTS_QP, in));
 }
 
 MLX5DV_EXPORT int mlx5dv_dci_stream_id_reset(struct ibv_qp *qp, uint16_t stream_id)
 {
 	struct mlx5_context *ctx = mlx5dv_context(qp->context, __func__);
-	uint32_t in[MODIFY_SIZE / 4] = {};
+	uint32_t in[MLX5_FW_QP_MODIFY_SIZE / 4] = {};
 
 	if (!ctx)
 		return EOPNOTSUPP;
@@ -101,7 +61,7 @@ MLX5DV_EXPORT int mlx5dv_dci_stream_id_reset(struct ibv_qp *qp, uint16_t stream_
 	fw_set(in, 8, (uint32_t)EXTENDED);
 	fw_set(in, MASK_2, OPT_STREAM);
 	fw_set(in, EXTENSION, stream_id);
-	return mlx5dv_errno(modify(qp, __func__, MLX5_FW_RTS2RTS_QP, in));
+	return mlx5dv_errno(mlx5_fw_qp_modify(qp, __func__, MLX5_FW_RTS2RTS_QP, in));
 }
 
 /* ---- scheduling elements */
@@ -127,7 +87,7 @@ MLX5DV_EXPORT int mlx5dv_modify_qp_sched_elem(struct ibv_qp *qp,
 {
 	struct mlx5_context *ctx = mlx5dv_context(qp->context, __func__);
 	bool rc = qp->qp_type == IBV_QPT_RC, raw = qp->qp_type == IBV_QPT_RAW_PACKET;
-	uint32_t in[MODIFY_SIZE / 4] = {};
+	uint32_t in[MLX5_FW_QP_MODIFY_SIZE / 4] = {};
 
 	if (!ctx)
 		return EOPNOTSUPP;
@@ -146,9 +106,9 @@ MLX5DV_EXPORT int mlx5dv_modify_qp_sched_elem(struct ibv_qp *qp,
 	fw_set(in, MASK_2, OPT_SCHED);
 	fw_set(in, EXTENSION + 4, mlx5_sched_leaf_id(requestor));
 	fw_set(in, EXTENSION + 8, mlx5_sched_leaf_id(responder));
-	return mlx5dv_errno(
-		modify(qp, __func__,
-		       qp->state == IBV_QPS_INIT ? MLX5_FW_INIT2INIT_QP : MLX5_FW_RTS2RTS_QP, in));
+	return mlx5dv_errno(mlx5_fw_qp_modify(
+		qp, __func__, qp->state == IBV_QPS_INIT ? MLX5_FW_INIT2INIT_QP : MLX5_FW_RTS2RTS_QP,
+		in));
 }
 
 /* ---- bonded ports */
@@ -244,7 +204,7 @@ static int raw_lag_port(struct ibv_qp *qp, const char *function, uint8_t port)
 
 MLX5DV_EXPORT int mlx5dv_modify_qp_lag_port(struct ibv_qp *qp, uint8_t port_num)
 {
-	uint32_t in[MODIFY_SIZE / 4] = {};
+	uint32_t in[MLX5_FW_QP_MODIFY_SIZE / 4] = {};
 	uint8_t port, active;
 	int r;
 
@@ -262,26 +222,7 @@ MLX5DV_EXPORT int mlx5dv_modify_qp_lag_port(struct ibv_qp *qp, uint8_t port_num)
 					   -EOPNOTSUPP));
 	fw_set(in, 0x10, OPT_LAG_PORT);
 	fw_set(in, 0x18, (uint32_t)(port_num & 0xf) << 24);
-	return mlx5dv_errno(modify(qp, __func__, MLX5_FW_RTS2RTS_QP, in));
-}
-
-/* ---- order of data */
-
-int mlx5_query_qp_data_in_order(struct verbs_qp *vqp, enum ibv_wr_opcode unused)
-{
-	bool target = to_mqp(&vqp->qp)->dct;
-	uint32_t in[FW_HEAD / 4] = {}, out[QUERY_SIZE / 4] = {};
-	struct ibv_qp *qp = &vqp->qp;
-
-	if (!general_cap(qp, 0x1c, 29) || (!target && qp->state != IBV_QPS_RTS))
-		return 0;
-	fw_set(in, 0, (target ? MLX5_FW_QUERY_DCT : MLX5_FW_QUERY_QP) << 16);
-	fw_set(in, 8, qp->qp_num);
-	if (mlx5_fw_qp(qp, "ibv_query_qp_data_in_order", false, in, sizeof(in), out, sizeof(out)))
-		return 0;
-	return (target ? fw_get(out, 0x10) & DCT_IN_ORDER : fw_get(out, 0x20) & QP_IN_ORDER)
-		       ? IBV_QUERY_QP_DATA_IN_ORDER_WHOLE_MSG
-		       : 0;
+	return mlx5dv_errno(mlx5_fw_qp_modify(qp, __func__, MLX5_FW_RTS2RTS_QP, in));
 }
 
 /* ---- cancelled requests */

@@ -4,7 +4,7 @@
  * a request that configures the key, and the report of wrong signatures.
  */
 #include "providers/mlx5/direct/mkey.h"
-#include "providers/mlx5/done.h"
+#include "providers/mlx5/pd.h"
 
 /* The formats in the ring. */
 struct bsf_dif {
@@ -114,18 +114,9 @@ struct mlx5_sig *mlx5_sig_new(struct ibv_pd *pd)
 		return mlx5dv_fail(r);
 	}
 	/* The first request passes the initial number to the adapter. */
-	sig->error_count = 1;
-	sig->count_changed = true;
+	sig->errors.count = 1;
+	sig->errors.changed = true;
 	return sig;
-}
-
-void mlx5_sig_publish(struct mlx5_context *ctx, struct mlx5_sig *sig, uint32_t key)
-{
-	sig->key = key;
-	sig->published = true;
-	pthread_mutex_lock(&ctx->sig_lock);
-	LIST_INSERT_HEAD(&ctx->sigs, sig, entry);
-	pthread_mutex_unlock(&ctx->sig_lock);
 }
 
 int mlx5_sig_free(struct mlx5_context *ctx, struct mlx5_sig *sig)
@@ -136,10 +127,7 @@ int mlx5_sig_free(struct mlx5_context *ctx, struct mlx5_sig *sig)
 		r = psv_destroy(&sig->wire_psv);
 	if (r < 0)
 		return r;
-	pthread_mutex_lock(&ctx->sig_lock);
-	if (sig->published)
-		LIST_REMOVE(sig, entry);
-	pthread_mutex_unlock(&ctx->sig_lock);
+	mlx5_sig_errors_unpublish(ctx, &sig->errors);
 	free(sig);
 	return 0;
 }
@@ -200,18 +188,6 @@ int mlx5_sig_set(struct mlx5_sig *sig, const struct mlx5dv_sig_block_attr *attr)
 	block->check_mask = attr->check_mask;
 	block->copy_mask = attr->copy_mask;
 	return 0;
-}
-
-bool mlx5_sig_count(struct mlx5_context *ctx, struct mlx5_sig *sig, uint32_t *ret_count)
-{
-	bool changed;
-
-	pthread_mutex_lock(&ctx->sig_lock);
-	changed = sig->count_changed;
-	sig->count_changed = false;
-	*ret_count = sig->error_count;
-	pthread_mutex_unlock(&ctx->sig_lock);
-	return changed;
 }
 
 /* ---- formats of the ring */
@@ -318,61 +294,7 @@ enum {
 	OF_BLOCKS = 0,
 	DOMAIN_WIRE = 0,
 	DOMAIN_MEMORY = 1,
-	LOW_BITS = 7,
 };
-
-/* The format of a completion that reports a wrong signature. */
-struct sig_error_cqe {
-	uint8_t reserved_0[16];
-	__be32 expected_signature;
-	__be32 actual_signature;
-	__be32 expected_ref_tag;
-	__be32 actual_ref_tag;
-	__be16 syndrome;
-	uint8_t type;
-	uint8_t domain;
-	__be32 mkey;
-	__be64 offset;
-	uint8_t reserved_48[15];
-	uint8_t op_own;
-};
-_Static_assert(sizeof(struct sig_error_cqe) == sizeof(struct mlx5_cqe64), "the adapter's");
-
-static struct mlx5_sig *sig_find(struct mlx5_context *ctx, uint32_t key)
-{
-	struct mlx5_sig *sig;
-
-	LIST_FOREACH(sig, &ctx->sigs, entry)
-		if (sig->key == key)
-			return sig;
-	return NULL;
-}
-
-bool mlx5_sig_error_take(struct mlx5_context *ctx, const void *entry)
-{
-	const struct sig_error_cqe *cqe = entry;
-	const struct mlx5_sig_error error = {
-		.syndrome = be16toh(cqe->syndrome),
-		.type = cqe->type & LOW_BITS,
-		.domain = cqe->domain & LOW_BITS,
-		.expected = (uint64_t)be32toh(cqe->expected_signature) << 32 |
-			    be32toh(cqe->expected_ref_tag),
-		.actual = (uint64_t)be32toh(cqe->actual_signature) << 32 |
-			  be32toh(cqe->actual_ref_tag),
-		.offset = be64toh(cqe->offset),
-	};
-	struct mlx5_sig *sig;
-
-	pthread_mutex_lock(&ctx->sig_lock);
-	sig = sig_find(ctx, be32toh(cqe->mkey) >> 8);
-	if (sig) {
-		sig->error = error;
-		sig->error_count++;
-		sig->count_changed = sig->error_waits = true;
-	}
-	pthread_mutex_unlock(&ctx->sig_lock);
-	return sig;
-}
 
 /* Translate an error with a known syndrome. */
 static struct mlx5dv_mkey_err error_say(const struct mlx5_sig_error *error,
@@ -406,19 +328,19 @@ static struct mlx5dv_mkey_err error_say(const struct mlx5_sig_error *error,
 /* The caller holds sig_lock. */
 static int error_read(struct mlx5_sig *sig, struct mlx5dv_mkey_err *ret_err)
 {
-	const struct mlx5_sig_error *error = &sig->error;
+	const struct mlx5_sig_error *error = &sig->errors.last;
 	const struct mlx5_sig_domain *domain = error->domain == DOMAIN_WIRE	? &sig->block.wire
 					       : error->domain == DOMAIN_MEMORY ? &sig->block.mem
 										: NULL;
 
 	*ret_err = (struct mlx5dv_mkey_err){ .err_type = MLX5DV_MKEY_NO_ERR };
-	if (!sig->error_waits)
+	if (!sig->errors.waits)
 		return 0;
 	if (!(error->syndrome & (SYNDROME_REF_TAG | SYNDROME_APP_TAG | SYNDROME_GUARD)) ||
 	    error->type != OF_BLOCKS || !domain || !domain->there)
 		return -EINVAL;
 	*ret_err = error_say(error, domain);
-	sig->error_waits = false;
+	sig->errors.waits = false;
 	return 0;
 }
 
@@ -442,8 +364,8 @@ MLX5DV_EXPORT int _mlx5dv_mkey_check(struct mlx5dv_mkey *dv, struct mlx5dv_mkey_
 		verbs_err(ibctx,
 			  "mlx5dv_mkey_check: mkey 0x%x: syndrome 0x%x, type %u, domain %u is no "
 			  "error of its signatures",
-			  dv->lkey, mkey->sig->error.syndrome, mkey->sig->error.type,
-			  mkey->sig->error.domain);
+			  dv->lkey, mkey->sig->errors.last.syndrome, mkey->sig->errors.last.type,
+			  mkey->sig->errors.last.domain);
 		return mlx5dv_errno(r);
 	}
 	memcpy(err_info, &err, err_info_size < sizeof(err) ? err_info_size : sizeof(err));

@@ -3,8 +3,10 @@
  * Requests that configure a key, and requests that a program built. The request for a key has the
  * two segments of wqe_umr(), followed by its list.
  */
+#include "providers/mlx5/copy.h"
 #include "providers/mlx5/direct/mkey.h"
 #include "providers/mlx5/wqe.h"
+#include "providers/mlx5/wr.h"
 
 enum {
 	LIST_UNIT = 64,
@@ -91,7 +93,7 @@ static bool errors_tell(struct mlx5_qp *qp, struct mlx5_sig *sig)
 {
 	uint32_t count;
 
-	if (!mlx5_sig_count(to_mctx(qp->vqp.qp.context), sig, &count))
+	if (!mlx5_sig_errors_count(to_mctx(qp->vqp.qp.context), &sig->errors, &count))
 		return false;
 	qp->umr.ctrl->mkey_mask |= htobe64(MLX5_WQE_UMR_CTRL_MKEY_MASK_SIG_ERR);
 	qp->umr.key->flags_pd |= htobe32((count & 1) << KEY_ERRORS_SHIFT);

@@ -5,7 +5,8 @@
 check_rooms.py FOLDER PLAN      complain about each include that the plan does not know
 check_rooms.py --calls FOLDER OBJECTS PLAN   what was compiled of it: about each call of a room above, and about more
                                 tables than UPCALLS that a room above fills in for one below
-check_rooms.py --floors FOLDER OBJECTS PLAN   of a room whose plan has the files on floors: about each call of a floor above
+check_rooms.py --floors FOLDER OBJECTS PLAN   of a room whose plan has the files on floors: about each call of a floor above.
+                                A name that ends with "/" stands for all files of a folder
 check_rooms.py --shared TREE PLAN   of rooms that several folders share: about each guest that the plan does not know
 check_rooms.py --self-test      prove that each kind of mistake is found
 """
@@ -141,8 +142,10 @@ def floors_wrong(plan, symbols):
     """What is wrong with the calls between the files of a room; objects are named file.c.o."""
     floors, wrong = floors_read(plan)
     symbols = {path.removesuffix(".o"): both for path, both in symbols.items()}
+    floors |= {path: floors[folder] for path in symbols if (folder := path.split("/")[0] + "/") in floors}
     wrong += [f"plan: {name} has no floor" for name in sorted(symbols.keys() - floors.keys())]
-    wrong += [f"plan: {name} was not compiled" for name in sorted(floors.keys() - symbols.keys())]
+    wrong += [f"plan: {name} was not compiled" for name in sorted(floors.keys() - symbols.keys())
+              if not any(path.startswith(name) for path in symbols)]
     if wrong:
         return wrong
     owner = {name: path for path, (defined, _) in symbols.items() for name in defined}
@@ -284,11 +287,18 @@ def floors_test():
         ("b.c c.c\na.c\n", ["b.c: calls low() of a.c, which is above it"]),
         ("a.c\nb.c\n", ["plan: c.c has no floor"]),
         ("a.c\nb.c c.c\nd.c\n", ["plan: d.c was not compiled"]),
+        ("a.c\nb.c c.c\nd/\n", ["plan: d/ was not compiled"]),
         ("a.c b.c c.c d.c e.c f.c\n", ["plan: a.c has 6 files on its floor, of 5", "plan: d.c was not compiled",
                                        "plan: e.c was not compiled", "plan: f.c was not compiled"]),
     ]
-    return [f"floors {plan!r}: {floors_wrong(plan, symbols)}" for plan, expected in cases
-            if floors_wrong(plan, symbols) != expected]
+    failed = [f"floors {plan!r}: {floors_wrong(plan, symbols)}" for plan, expected in cases
+              if floors_wrong(plan, symbols) != expected]
+    below = {**symbols, "d/e.c.o": ({"deep"}, {"low", "left"})}
+    for plan, expected in (("a.c\nb.c c.c\nd/\n", []),
+                           ("a.c\nd/\nb.c c.c\n", ["d/e.c: calls left() of b.c, which is above it"])):
+        if floors_wrong(plan, below) != expected:
+            failed.append(f"floors {plan!r}: {floors_wrong(plan, below)}")
+    return failed
 
 
 def self_test():

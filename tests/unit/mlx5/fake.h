@@ -6,7 +6,9 @@
 
 #include <string.h>
 
+#include "providers/mlx5/cq.h"
 #include "providers/mlx5/cqe.h"
+#include "providers/mlx5/qp.h"
 #include "tests/unit/mlx/rings.h"
 
 enum {

@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "tests/unit/mlx5/fake.h"
+#include "providers/mlx5/clock.h"
 
 static struct {
 	volatile __u32 *sign;

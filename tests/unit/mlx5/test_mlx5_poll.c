@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Completions as the adapter writes them, and invalid ones. */
 #include "providers/mlx5/direct/mkey.h"
+#include "providers/mlx5/wr.h"
 #include "tests/unit/mlx5/fake.h"
 
 /* Write entry number @n from the words of a dump; its last byte holds the owner bit. */
@@ -426,18 +427,18 @@ static void test_sig_errors(void **state)
 	struct ibv_wc wc;
 
 	mlx5_cq_ex_set_slots(&f->cq, mlx5_cq_ex_wc_flags);
-	mlx5_sig_publish(f->ctx, &sig, 0x55);
+	mlx5_sig_errors_publish(f->ctx, &sig.errors, 0x55);
 	for (uint32_t n = 0; n < all; n++)
 		sig_error_write(f, n, 0x55, 1 << 13);
 	assert_int_equal(poll(f, &wc), 0);
 	ASSERT_WORDS(f->cq_record, all);
-	assert_int_equal(sig.error_count, all);
-	assert_true(sig.error_waits);
+	assert_int_equal(sig.errors.count, all);
+	assert_true(sig.errors.waits);
 	for (uint32_t n = all; n < 2 * all; n++)
 		sig_error_write(f, n, 0x55, 1 << 13);
 	assert_int_equal(ibv_start_poll(ex, &attr), ENOENT);
 	ASSERT_WORDS(f->cq_record, 2 * all);
-	assert_int_equal(sig.error_count, 2 * all);
+	assert_int_equal(sig.errors.count, 2 * all);
 	/* Between two completions of requests. */
 	cqe_write(f, 2 * all, sent);
 	sig_error_write(f, 2 * all + 1, 0x55, 1 << 13);
@@ -445,12 +446,12 @@ static void test_sig_errors(void **state)
 	assert_int_equal(mlx5_poll_cq(&f->cq.vcq.cq, 1, &wc), 1);
 	assert_int_equal(mlx5_poll_cq(&f->cq.vcq.cq, 1, &wc), 1);
 	assert_int_equal(wc.opcode, IBV_WC_SEND);
-	assert_int_equal(sig.error_count, 2 * all + 1);
+	assert_int_equal(sig.errors.count, 2 * all + 1);
 	sig_error_write(f, 2 * all + 3, 0x55, 0);
 	((__be32 *)(f->cqes + 64 * 3))[8] = htobe32(f->qp.uidx);
 	mlx5_cqs_clean(&f->qp, false);
 	assert_int_equal(poll(f, &wc), 0);
-	assert_int_equal(sig.error_count, 2 * all + 2);
+	assert_int_equal(sig.errors.count, 2 * all + 2);
 	fake_free(f);
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Send requests, byte by byte as the adapter reads them, by both ways of posting. */
+#include "providers/mlx5/ah.h"
+#include "providers/mlx5/wr.h"
 #include "tests/unit/mlx/plain.h"
 #include "tests/unit/mlx5/fake.h"
 

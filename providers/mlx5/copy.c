@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Requests that copy memory of the process. The adapter needs a few bytes of registered memory for
  * its own use. */
-#include "providers/mlx5/direct/direct.h"
+#include "providers/mlx5/copy.h"
+#include "providers/mlx5/firmware/firmware.h"
+#include "providers/mlx5/pd.h"
 #include "providers/mlx5/wqe.h"
+#include "providers/mlx5/wr.h"
 
 enum {
 	OPAQUE = 64,

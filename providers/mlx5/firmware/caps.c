@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Capabilities of the firmware: queried at first use, and then kept. */
-#include "providers/mlx5/direct/direct.h"
+#include "providers/mlx5/firmware/firmware.h"
 
 enum {
 	ANSWER_SIZE = 0x1010,
