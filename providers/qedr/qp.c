@@ -262,11 +262,20 @@ int qedr_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 
 /* ---- states and destruction */
 
+/* Let the kernel repeat no number of requests from before a reset. */
+static void record_reset(const struct qedr_doorbell *doorbell, uint16_t icid)
+{
+	if (doorbell->record) /* there is none without the queue */
+		*(volatile uint64_t *)doorbell->record = htole64(icid);
+}
+
 static void qp_reset(struct qedr_qp *qp)
 {
 	qedr_cqs_lock(qp);
 	qedr_cqs_clean(qp);
 	rings_reset(qp);
+	record_reset(&qp->sq.doorbell, qp->sq.icid);
+	record_reset(&qp->rq.doorbell, qp->rq.icid);
 	qedr_cqs_unlock(qp);
 }
 
