@@ -34,7 +34,7 @@ static int cq_ask(struct qedr_cq *cq, const struct verbs_create_cq *in)
 
 	if (r < 0)
 		return r;
-	cq->base = resp.icid | CQ_DB_SET;
+	cq->base = cq->word = resp.icid | CQ_DB_SET;
 	r = qedr_doorbell_open(ctx, &cq->doorbell, resp.db_offset, sizeof(uint64_t),
 			       resp.db_rec_addr);
 	if (r < 0)
@@ -79,14 +79,16 @@ void qedr_cq_event(struct verbs_cq *vcq)
 	struct qedr_cq *cq = to_qcq(&vcq->cq);
 
 	spinlock_lock(&cq->lock);
-	cq->arming = 0;
+	cq->word = cq->base;
 	spinlock_unlock(&cq->lock);
 }
 
-/* The caller holds the lock, and this function releases it. */
+/* A doorbell also has the number of polled entries. Without the lock a late doorbell could take
+ * back a poll of another thread, and the device could take the queue for full. The caller holds
+ * the lock, and this function releases it. */
 FLAT int arm_locked(struct qedr_cq *cq, int solicited_only)
 {
-	cq->arming = solicited_only ? CQ_DB_ARM_SOLICITED : CQ_DB_ARM;
+	cq->word = cq->base | (solicited_only ? CQ_DB_ARM_SOLICITED : CQ_DB_ARM);
 	cq_doorbell_ring(cq);
 	spinlock_unlock(&cq->lock);
 	return 0;

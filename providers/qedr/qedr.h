@@ -89,8 +89,8 @@ struct qedr_cq {
 	_Atomic uintptr_t next;
 	char *ring, *end;
 	uint32_t consumed;    /* entries */
-	uint32_t base;	      /* of the doorbell's first word */
-	uint32_t arming;      /* the same, as last requested */
+	uint32_t base;	      /* the doorbell's first word, without a request for an event */
+	uint32_t word;	      /* the same, with the last request */
 	uint64_t last_cookie; /* as in an entry, or QEDR_COOKIE_NONE */
 	struct qedr_qp *last; /* queue pair of the last completion */
 	struct qedr_doorbell doorbell;

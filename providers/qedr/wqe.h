@@ -144,10 +144,9 @@ FLAT uintptr_t cqe_step(const struct qedr_cq *cq, uintptr_t next)
 /* Tell the device how many entries were polled. The caller holds the lock. */
 FLAT void cq_doorbell_ring(struct qedr_cq *cq)
 {
-	uint64_t value =
-		htole64((cq->base | cq->arming) | (uint64_t)cq->consumed << CQ_DB_COUNT_SHIFT);
+	uint64_t value = htole64(cq->word | (uint64_t)cq->consumed << CQ_DB_COUNT_SHIFT);
 
-	barrier_wc_start();
+	barrier_wc_locked();
 	mmio_write_64(cq->doorbell.reg, value);
 	*(volatile uint64_t *)cq->doorbell.record = value;
 	barrier_wc_flush();
