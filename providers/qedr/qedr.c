@@ -152,6 +152,7 @@ static int qedr_query_device(struct ibv_context *ibctx, const struct verbs_query
 		ret_attr->orig_attr.device_cap_flags &= ~(unsigned int)IBV_DEVICE_XRC;
 		ret_attr->device_cap_flags_ex &= ~(uint64_t)IBV_DEVICE_XRC;
 	}
+	ret_attr->orig_attr.max_mw = ret_attr->orig_attr.max_ah = 0;
 	/* Only queue pairs of the kernel can invalidate keys locally. */
 	kit_context_no_invalidation(ret_attr);
 	return 0;
