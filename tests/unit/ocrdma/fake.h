@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* A queue pair, two completion queues and a shared receive queue of ocrdma, without a kernel. */
+#ifndef OCRDMA_FAKE_H
+#define OCRDMA_FAKE_H
+
+#include <stdlib.h>
+
+#include "libibverbs/library.h"
+#include "providers/ocrdma/wqe.h"
+#include "tests/unit/unit.h"
+
+enum {
+	QP_ID = 0x20,
+	SLOTS = 8, /* of each ring, of which one stays empty */
+	SLOT = 128,
+	ENTRIES = 4,
+};
+
+struct fake {
+	struct ibv_device device;
+	struct verbs_ex_private priv;
+	struct oc_context ctx;
+	struct oc_qp qp;
+	struct oc_cq send_cq, recv_cq;
+	struct oc_srq srq;
+	struct oc_sent sent[SLOTS];
+	uint64_t wr_ids[SLOTS], shared[SLOTS], free;
+	_Alignas(16) char sends[SLOTS * SLOT], receives[SLOTS * SLOT], shares[SLOTS * SLOT];
+	_Alignas(16) char window[SLOT];
+	struct oc_cqe sent_cqes[ENTRIES], received_cqes[ENTRIES];
+	uint32_t places[2]; /* entries that the device wrote: of sends, and of receives */
+	uint32_t registers[5];
+};
+
+/* @changes: the bit of a valid entry changes with each lap. */
+struct fake *fake_create(enum ibv_qp_type type, bool changes);
+void fake_free(struct fake *f);
+int fake_post(struct fake *f, struct ibv_send_wr wr);
+/* Post a signaled send of @length bytes at @data. */
+int fake_send(struct fake *f, uint64_t wr_id, unsigned int flags, const void *data,
+	      uint32_t length);
+int fake_receive(struct fake *f, uint64_t wr_id);
+/* Write an entry as the device does. @tag: of a shared receive, or 0 */
+void fake_sent(struct fake *f, uint32_t id, uint32_t index, uint32_t status);
+void fake_received(struct fake *f, uint32_t id, uint32_t tag, uint32_t flags);
+int fake_poll(struct oc_cq *cq, struct ibv_wc *wc, int count);
+/* Return word @index of the words at @at. */
+uint32_t fake_word(const void *at, int index);
+
+#endif

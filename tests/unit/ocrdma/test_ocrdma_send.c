@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Requests in the ring, their copies in the adapter, and those that are refused. */
+#include "tests/unit/ocrdma/fake.h"
+
+static char data[97];
+
+/* Data of each size lie behind the header, with room for at least one entry. The adapter gets the
+ * same bytes as a copy. */
+static void test_inline(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC, false);
+	struct ibv_wc wc;
+
+	for (uint32_t i = 0; i < sizeof(data); i++)
+		data[i] = i + 1;
+	f->qp.sq.window = f->window;
+	for (uint32_t length = 0; length <= 96; length++) {
+		const char *slot = f->sends + length % SLOTS * SLOT;
+		uint32_t bytes =
+			HEADER + max_of(ROUND_UP(length, (uint32_t)ENTRY), (uint32_t)ENTRY);
+
+		memset(f->window, 0x77, sizeof(f->window));
+		assert_int_equal(
+			fake_send(f, length, IBV_SEND_INLINE | IBV_SEND_SIGNALED, data, length), 0);
+		assert_int_equal(fake_word(slot, 0),
+				 bytes / SIZE_UNIT << SIZE_SHIFT | REQUEST_SIGNALED);
+		assert_int_equal(fake_word(slot, AT_LENGTH), length);
+		assert_memory_equal(slot + HEADER, data, length);
+		assert_memory_equal(f->window, slot, HEADER + length);
+		assert_int_equal(f->window[bytes], 0x77);
+		fake_sent(f, QP_ID, length % SLOTS, 0);
+		assert_int_equal(fake_poll(&f->send_cq, &wc, 1), 1);
+	}
+	assert_int_equal(fake_send(f, 0, IBV_SEND_INLINE, data, 97), EINVAL);
+	fake_free(f);
+}
+
+static int refused(struct fake *f, struct ibv_send_wr wr)
+{
+	int r = fake_post(f, wr);
+
+	assert_int_equal(f->registers[0], 0);
+	assert_int_equal(atomic_load(&f->qp.sq.head), 0);
+	return r;
+}
+
+static void test_refused(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC, false);
+	struct ibv_sge sge[3] = { { 0x1000, 8, 1 } };
+	struct ibv_send_wr wr = { .sg_list = sge, .num_sge = 1, .opcode = IBV_WR_LOCAL_INV };
+
+	assert_int_equal(refused(f, wr), EINVAL);
+	wr.opcode = 32;
+	assert_int_equal(refused(f, wr), EINVAL);
+	wr.opcode = IBV_WR_RDMA_READ;
+	wr.send_flags = IBV_SEND_INLINE;
+	assert_int_equal(refused(f, wr), EINVAL);
+	wr.send_flags = IBV_SEND_IP_CSUM;
+	assert_int_equal(refused(f, wr), EINVAL);
+	wr.send_flags = 0;
+	wr.num_sge = 3;
+	assert_int_equal(refused(f, wr), EINVAL);
+	wr.num_sge = -1;
+	assert_int_equal(refused(f, wr), EINVAL);
+	wr.num_sge = 2;
+	wr.sg_list = NULL;
+	assert_int_equal(refused(f, wr), EINVAL);
+	wr.sg_list = sge;
+	sge[1].length = UINT32_MAX;
+	assert_int_equal(refused(f, wr), EINVAL);
+	atomic_store(&f->qp.sq.gate, OC_CLOSED);
+	wr.num_sge = 1;
+	assert_int_equal(refused(f, wr), EINVAL);
+	fake_free(f);
+}
+
+/* A datagram has no inline data, and needs an address. */
+static void test_datagrams(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_UD, false);
+	struct oc_ah ah = { .id = 0x30, .type = 1 };
+	struct ibv_sge sge = { 0x1000, 8, 1 };
+	struct ibv_send_wr wr = { .sg_list = &sge, .num_sge = 1, .opcode = IBV_WR_SEND };
+
+	assert_int_equal(refused(f, wr), EINVAL);
+	wr.wr.ud.ah = &ah.ah;
+	wr.wr.ud.remote_qpn = 0x77;
+	wr.wr.ud.remote_qkey = 0x22222222;
+	wr.send_flags = IBV_SEND_INLINE;
+	assert_int_equal(refused(f, wr), EINVAL);
+	wr.send_flags = 0;
+	assert_int_equal(fake_post(f, wr), 0);
+	assert_int_equal(fake_word(f->sends, AT_BODY), 0x77);
+	assert_int_equal(fake_word(f->sends, AT_BODY + 1), 0x22222222);
+	assert_int_equal(fake_word(f->sends, AT_BODY + 2), 0x30);
+	assert_int_equal(fake_word(f->sends, AT_BODY + 3), 1);
+	fake_free(f);
+}
+
+/* One place of the ring stays empty. */
+static void test_full(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC, false);
+	struct ibv_wc wc;
+
+	for (int i = 0; i < SLOTS - 1; i++)
+		assert_int_equal(fake_send(f, i, 0, data, 8), 0);
+	f->registers[0] = 0;
+	assert_int_equal(fake_send(f, 9, 0, data, 8), ENOMEM);
+	assert_int_equal(f->registers[0], 0);
+	fake_sent(f, QP_ID, SLOTS - 2, 0);
+	assert_int_equal(fake_poll(&f->send_cq, &wc, 1), 0);
+	for (int i = 0; i < SLOTS - 1; i++)
+		assert_int_equal(fake_send(f, i, 0, data, 8), 0);
+	assert_int_equal(fake_send(f, 9, 0, data, 8), ENOMEM);
+	fake_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_inline),
+		cmocka_unit_test(test_refused),
+		cmocka_unit_test(test_datagrams),
+		cmocka_unit_test(test_full),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
