@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include <rdma/rdma_user_ioctl.h>
 #include "tests/adapters/lab/shim/shim.h"
@@ -175,6 +176,11 @@ int real_open(const char *path, int how, mode_t mode)
 int real_close(int fd)
 {
 	return __real_close(fd);
+}
+
+int real_socket(int domain, int type, int protocol)
+{
+	return socket(domain, type, protocol);
 }
 
 ssize_t real_write(int fd, const void *bytes, size_t length)

@@ -181,6 +181,10 @@ struct device {
 	int (*next_receive)(struct object *queue, struct work *work);
 	/* How many completions the ring has room for. */
 	uint32_t (*room)(struct object *cq);
+	/* Frames of raw packet queues: one arrives by the wire, one is sent. NULL: the device has
+	 * no such queues. */
+	void (*frame)(const void *frame, size_t length);
+	void (*send_frame)(struct object *qp, const void *frame, size_t length);
 	/* Write raw bytes that a scenario gives; NULL: the device does not support this. */
 	void (*entry)(struct object *cq, const void *bytes, size_t length);
 	void (*complete)(struct object *cq, const struct completion *completion);

@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* mlx5: ConnectX. Answers of its kernel driver, and completions. mlx5_wqe.c has its work
  * requests. */
-#include "tests/adapters/lab/device/mlx5_steering.h"
+#include "tests/adapters/lab/device/mlx5_queue.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <rdma/mlx5-abi.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
+#include <rdma/mlx5_user_ioctl_verbs.h>
 #include <rdma/ib_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
+#include "tests/adapters/lab/model/frame.h"
 #include "tests/adapters/lab/model/tag.h"
 #include "tests/adapters/lab/shim/attribute.h"
 #include "tests/adapters/lab/shim/shim.h"
@@ -233,13 +236,13 @@ static void query_device_ex(struct ib_uverbs_ex_query_device_resp *ret)
 	ret->timestamp_mask = ~0ull;
 	ret->hca_core_clock = CLOCK_KHZ;
 	ret->max_dm_size = DM_MOST;
-	if (model_on())
+	if (model_on() && !model_has_frames())
 		return;
 	ret->rss_caps.supported_qpts = 1u << IBV_QPT_RAW_PACKET;
 	ret->rss_caps.max_rwq_indirection_tables = 16;
 	ret->rss_caps.max_rwq_indirection_table_size = 64;
 	ret->max_wq_type_rq = 64;
-	if (!host_is("all-capabilities"))
+	if (model_on() || !host_is("all-capabilities"))
 		return;
 	ret->device_cap_flags_ex |= IBV_DEVICE_PCI_WRITE_END_PADDING;
 	ret->raw_packet_caps = IBV_RAW_PACKET_CAP_CVLAN_STRIPPING | IBV_RAW_PACKET_CAP_SCATTER_FCS |
@@ -427,6 +430,37 @@ static void modified(struct object *qp, struct command *command)
 	command_reply(command, &response, sizeof(response));
 }
 
+/* Tell the numbers and the address of a queue pair's TIR. */
+static void tir_tell(const struct object *qp, struct mlx5_ib_create_qp_resp *response)
+{
+	response->comp_mask =
+		MLX5_IB_CREATE_QP_RESP_MASK_TIRN | MLX5_IB_CREATE_QP_RESP_MASK_TIR_ICM_ADDR;
+	response->tirn = qp->tir;
+	response->tir_icm_addr = LAB_TIR(qp->tir);
+}
+
+/* Create a queue pair that spreads packets over the queues of a table. */
+static int create_spread(struct object *qp, struct mlx5_ib_create_qp_resp *response,
+			 struct command *command)
+{
+	struct mlx5_spread *spread = calloc(1, sizeof(*spread));
+	struct mlx5_ib_create_qp_rss q;
+
+	if (!spread)
+		return ENOMEM;
+	command_request(command, &q, sizeof(q));
+	qp->device = spread;
+	spread->fields = q.rx_hash_fields_mask;
+	memcpy(spread->key, q.rx_hash_key, sizeof(spread->key));
+	if (q.rx_hash_fields_mask & MLX5_RX_HASH_INNER ||
+	    (q.rx_hash_fields_mask && q.rx_key_len != HASH_KEY))
+		return EOPNOTSUPP;
+	mlx5_tir_assign(qp);
+	tir_tell(qp, response);
+	command_reply(command, response, sizeof(*response));
+	return 0;
+}
+
 static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct command *command)
 {
 	struct mlx5_ib_create_qp_resp response = {
@@ -438,6 +472,8 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 
 	if (qp->table) {
 		response.bfreg_index = 0;
+		if (model_has_frames())
+			return create_spread(qp, &response, command);
 		command_reply(command, &response, sizeof(response));
 		return model_on() ? EOPNOTSUPP : 0;
 	}
@@ -465,10 +501,18 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 		.stride = WQEBB,
 		.record = qp->rq.record + 1,
 	};
-	r = qp->dc ? model_create_dc(qp) : model_create_qp(qp, q, qp->sq.entries, qp->rq.entries);
+	if (qp->qp_type == IBV_QPT_RAW_PACKET && model_has_frames()) {
+		mlx5_tir_assign(qp);
+		model_frame_open();
+		r = 0;
+	} else
+		r = qp->dc ? model_create_dc(qp)
+			   : model_create_qp(qp, q, qp->sq.entries, qp->rq.entries);
 	if (r)
 		return r;
-	if (qp->qp_type == IBV_QPT_RAW_PACKET && host_is("raw-numbers")) {
+	if (qp->tir)
+		tir_tell(qp, &response);
+	else if (qp->qp_type == IBV_QPT_RAW_PACKET && host_is("raw-numbers")) {
 		response.comp_mask = 0x1f;
 		response.tirn = 0x71;
 		response.tisn = 0x72;
@@ -483,15 +527,17 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	return 0;
 }
 
-/* Only in a trace, because the model carries no frames of Ethernet. */
 static int create_wq(struct object *wq, struct ib_uverbs_ex_create_wq *q, struct command *command)
 {
 	struct mlx5_ib_create_wq_resp response = { .response_length = sizeof(response) };
 	struct mlx5_ib_create_wq d;
 
-	if (model_on())
+	if (model_on() && !model_has_frames())
 		return EOPNOTSUPP;
 	command_request(command, &d, sizeof(d));
+	if (model_on() && d.comp_mask & MLX5_IB_CREATE_WQ_STRIDING_RQ)
+		return EOPNOTSUPP;
+	wq->qp_type = IBV_QPT_RAW_PACKET;
 	wq->user_index = d.user_index;
 	wq->rq = (struct queue){
 		.base = bytes_pointer(d.buf_addr),
@@ -602,6 +648,28 @@ static int query_pd(struct ib_uverbs_ioctl_hdr *call)
 	return 0;
 }
 
+/* The port is the uplink of the switch. */
+static int query_port(struct ib_uverbs_ioctl_hdr *call)
+{
+	const struct mlx5_ib_uapi_query_port port = {
+		.flags = MLX5_IB_UAPI_QUERY_PORT_VPORT |
+			 MLX5_IB_UAPI_QUERY_PORT_VPORT_STEERING_ICM_RX |
+			 MLX5_IB_UAPI_QUERY_PORT_VPORT_STEERING_ICM_TX |
+			 MLX5_IB_UAPI_QUERY_PORT_ESW_OWNER_VHCA_ID,
+		.vport = 0xffff,
+		.esw_owner_vhca_id = MLX5_FUNCTION,
+		.vport_steering_icm_rx = LAB_UPLINK_RX,
+		.vport_steering_icm_tx = LAB_UPLINK_TX,
+	};
+
+	if (!model_has_frames())
+		return EPROTONOSUPPORT;
+	if (number(call, MLX5_IB_ATTR_QUERY_PORT_PORT_NUM) != 1)
+		return EINVAL;
+	output(call, MLX5_IB_ATTR_QUERY_PORT, &port, sizeof(port));
+	return 0;
+}
+
 static int query_dm(struct ib_uverbs_ioctl_hdr *call)
 {
 	const struct object *dm =
@@ -627,6 +695,8 @@ static int method(uint16_t object, uint16_t method_id, struct ib_uverbs_ioctl_hd
 		output(call, MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX, &told, sizeof(told));
 		return 0;
 	}
+	if (object == UVERBS_OBJECT_DEVICE && method_id == MLX5_IB_METHOD_QUERY_PORT)
+		return query_port(call);
 	if (object == UVERBS_OBJECT_PD && method_id == MLX5_IB_METHOD_PD_QUERY)
 		return query_pd(call);
 	if (object == UVERBS_OBJECT_DM && method_id == MLX5_IB_METHOD_DM_QUERY)
@@ -724,9 +794,9 @@ static unsigned ignored(const char *region, size_t offset)
 	.async_event = firmware_event, .query_device_ex = query_device_ex, .alloc_dm = alloc_dm, \
 	.mapped = mapped, .unmapped = mlx5_clock_unmapped, .tick = mlx5_clock_tick,              \
 	.stored = stored, .next_send = mlx5_next_send, .next_receive = mlx5_next_receive,        \
-	.room = mlx_room, .tagged = mlx5_tagged, .complete = complete, .entry = write_entry,     \
-	.armed = mlx5_armed, .traced_id = traced_id, .traced_note = mlx5_note_of,                \
-	.ignored = ignored
+	.room = mlx_room, .frame = mlx5_frame, .send_frame = mlx5_send_frame,                    \
+	.tagged = mlx5_tagged, .complete = complete, .entry = write_entry, .armed = mlx5_armed,  \
+	.traced_id = traced_id, .traced_note = mlx5_note_of, .ignored = ignored
 
 const struct device device_mlx5 = { .name = "mlx5", COMMON };
 /* A kernel whose doorbell registers are objects. */

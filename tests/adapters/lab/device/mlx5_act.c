@@ -52,6 +52,12 @@ static int done(struct run *run, bool good)
 	return good && mlx5_packet_read(run->p) ? 0 : EINVAL;
 }
 
+static void counter_run(struct run *run, uint32_t counter)
+{
+	run->ret->counter = counter;
+	mlx5_counter_hit(counter, run->p->length);
+}
+
 static bool anchor_find(const struct mlx5_packet *p, unsigned anchor, size_t *ret)
 {
 	switch (anchor) {
@@ -220,7 +226,7 @@ static int act_1(struct run *run, const uint8_t *entry)
 	int r = 0;
 
 	if (counter)
-		run->ret->counter = counter;
+		counter_run(run, counter);
 	while (!r && at < end) {
 		size_t size;
 
@@ -300,7 +306,7 @@ static int act_0(struct run *run, const uint8_t *entry)
 	int r;
 
 	if (counter)
-		run->ret->counter = counter;
+		counter_run(run, counter);
 	switch (entry[0] >> 4) {
 	case SEND:
 		return send_0(run, entry);

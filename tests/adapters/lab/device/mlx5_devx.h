@@ -42,6 +42,8 @@ int firmware_query(struct object *object, struct firmware *f);
 int firmware_modify(struct object *object, struct firmware *f);
 
 void firmware_event(const struct object *of, int event);
+/* Return memory of the process; NULL: no such memory, or not so much of it. */
+void *firmware_memory(uint32_t id, uint64_t offset, size_t length);
 
 /* mlx5_devx.c. EPROTONOSUPPORT: the method belongs to no object of DEVX. */
 int mlx5_devx_method(uint16_t object, uint16_t method, struct ib_uverbs_ioctl_hdr *call);

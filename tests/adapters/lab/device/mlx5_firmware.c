@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Execute a process's commands to mlx5's firmware. In run mode: RC queue pairs and SRQs. */
-#include "tests/adapters/lab/device/mlx5_steering.h"
+#include "tests/adapters/lab/device/mlx5_queue.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -26,6 +26,9 @@ enum {
 	OP_QUERY_DCT,
 	OP_QUERY_LAG = 0x842,
 	OP_CREATE_RMP = 0x90c,
+	OP_QUERY_COUNTER = 0x93b,
+	OP_MODIFY_SQ = 0x905,
+	OP_MODIFY_RQ = 0x909,
 	OP_QUERY_GENERAL_OBJECT = 0xa02,
 };
 
@@ -139,8 +142,7 @@ int firmware_general(struct firmware *f)
 
 /* ---- queues in memory of the process */
 
-/* Return memory of the process; NULL: no such memory, or not so much of it. */
-static void *memory(uint32_t id, uint64_t offset, size_t length)
+void *firmware_memory(uint32_t id, uint64_t offset, size_t length)
 {
 	struct object *object = object_by_number(OBJECT_PRIVATE, id);
 	struct devx *devx = object ? devx_of(object) : NULL;
@@ -174,11 +176,12 @@ static int create_rmp(struct object *object, struct firmware *f)
 	srq->rq = (struct queue){
 		.entries = 1u << (sizes & 0x1f),
 		.stride = 1u << (sizes >> 16 & 0xf),
-		.record = memory(firmware_get(f, WQ + 0x28), firmware_get(f, WQ + 0x14), 8),
+		.record =
+			firmware_memory(firmware_get(f, WQ + 0x28), firmware_get(f, WQ + 0x14), 8),
 		.cyclic = firmware_get(f, WQ) >> 28 & 1,
 	};
-	srq->rq.base =
-		memory(firmware_get(f, WQ + 0x2c), 0, (size_t)srq->rq.entries * srq->rq.stride);
+	srq->rq.base = firmware_memory(firmware_get(f, WQ + 0x2c), 0,
+				       (size_t)srq->rq.entries * srq->rq.stride);
 	r = srq->pd && srq->rq.base && srq->rq.record
 		    ? model_create_srq(srq, srq->rq.entries, MAX_SGE)
 		    : firmware_status(f, FIRMWARE_BAD_PARAMETER);
@@ -201,7 +204,8 @@ static void queues_of(struct object *qp, const struct firmware *f)
 	qp->rq = (struct queue){
 		.entries = qp->srq ? 0 : 1u << (sizes >> 19 & 0xf),
 		.stride = 1u << ((sizes >> 16 & 7) + LOG_STRIDE_RQ),
-		.record = memory(firmware_get(f, QPC + 0xe4), firmware_get(f, QPC + 0xa4), 8),
+		.record = firmware_memory(firmware_get(f, QPC + 0xe4), firmware_get(f, QPC + 0xa4),
+					  8),
 	};
 	rq_size = (size_t)qp->rq.entries * qp->rq.stride;
 	qp->sq = (struct queue){
@@ -209,7 +213,8 @@ static void queues_of(struct object *qp, const struct firmware *f)
 		.stride = WQEBB,
 		.record = qp->rq.record ? qp->rq.record + 1 : NULL,
 	};
-	qp->rq.base = memory(firmware_get(f, 0x108), 0, rq_size + (size_t)qp->sq.entries * WQEBB);
+	qp->rq.base = firmware_memory(firmware_get(f, 0x108), 0,
+				      rq_size + (size_t)qp->sq.entries * WQEBB);
 	qp->sq.base = qp->rq.base ? qp->rq.base + rq_size : NULL;
 }
 
@@ -436,7 +441,9 @@ int firmware_create(struct object *object, struct firmware *f)
 		r = create_qp(object, f);
 		break;
 	default:
-		r = mlx5_steering_create(f) ? 0 : create_plain(object, f);
+		r = mlx5_queue_create(object, f);
+		if (r == EPROTONOSUPPORT)
+			r = mlx5_steering_create(f) ? 0 : create_plain(object, f);
 	}
 	if (r)
 		return r;
@@ -493,6 +500,8 @@ int firmware_query(struct object *object, struct firmware *f)
 			firmware_put(f, QPC + 8, DATA_IN_ORDER);
 		return 0;
 	}
+	if (opcode_of(f) == OP_QUERY_COUNTER)
+		mlx5_counter_query(f);
 	if (opcode_of(f) == OP_QUERY_DCT) {
 		firmware_put(f, DCTC, host_is("out-of-order") ? DCT_DATA_IN_ORDER : 0);
 		return 0;
@@ -510,7 +519,12 @@ int firmware_query(struct object *object, struct firmware *f)
 
 int firmware_modify(struct object *object, struct firmware *f)
 {
-	struct object *qp = queue_of(object, OBJECT_QP);
+	struct object *qp = queue_of(object, OBJECT_QP), *wq = queue_of(object, OBJECT_WQ);
 
+	if (opcode_of(f) == OP_MODIFY_SQ || opcode_of(f) == OP_MODIFY_RQ) {
+		if (qp || wq)
+			mlx5_queue_modify(qp ? qp : wq, f);
+		return 0;
+	}
 	return qp ? modify_qp(object, qp, f) : 0;
 }

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <rdma/mlx5_user_ioctl_cmds.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
-#include "tests/adapters/lab/model/model.h"
+#include "tests/adapters/lab/model/frame.h"
 #include "tests/adapters/lab/shim/attribute.h"
 #include "tests/adapters/lab/shim/shim.h"
 #include "tests/adapters/lab/shim/trace.h"
@@ -77,6 +77,9 @@ static int keep(struct object *object, struct ib_uverbs_ioctl_hdr *call, const s
 {
 	if (m->object == MLX5_IB_OBJECT_FLOW_MATCHER)
 		return mlx5_root_matcher(object, call);
+	if (m->object == UVERBS_OBJECT_FLOW_ACTION && model_has_frames() &&
+	    m->method != UVERBS_METHOD_FLOW_ACTION_ESP_CREATE)
+		return mlx5_rule_action(object, call);
 	return m->makes == OBJECT_FLOW ? mlx5_root_rule(object, call) : EOPNOTSUPP;
 }
 

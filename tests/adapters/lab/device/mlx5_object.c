@@ -20,7 +20,10 @@ enum {
 	TO_TIR = 2,
 	STEP = 0x1000, /* between the addresses of two objects */
 	SEND_OFFSET = 0x40,
+	SAMPLERS = 4096,
 };
+
+void (*mlx5_copy_end)(const struct lab_steered *end);
 
 /* The first address of each kind of object. */
 static const uint64_t tables_at = 0xd300000000, meters_at = 0xd400000000,
@@ -80,8 +83,7 @@ static const struct devx *entry_of(uint32_t table)
 	return NULL;
 }
 
-/* Return where packets enter a table, or 0. */
-static uint64_t table_enter(uint32_t id, bool is_sent)
+uint64_t mlx5_table_enter(uint32_t id, bool is_sent)
 {
 	const struct devx *table = find(OP_CREATE_FLOW_TABLE, 0, id);
 
@@ -100,7 +102,7 @@ static uint64_t destination(uint8_t type, uint32_t id, bool is_sent)
 	case TO_TIR:
 		return LAB_TIR(id);
 	default:
-		return table_enter(id, is_sent);
+		return mlx5_table_enter(id, is_sent);
 	}
 }
 
@@ -126,11 +128,23 @@ static void copies_send(const struct mlx5_packet *p, const struct devx *entry, b
 			mlx5_packet_read(&copy);
 		}
 		mlx5_walk(&copy, destination(to >> 24, to & ID_MASK, is_sent), &end);
+		if (mlx5_copy_end)
+			mlx5_copy_end(&end);
 		ret->copy_at[ret->copies] = end.at;
 		ret->copy_length[ret->copies++] = end.length;
 	}
-	for (uint32_t i = 0; i < counters; i++, at += step)
+	for (uint32_t i = 0; i < counters; i++, at += step) {
 		ret->counter = get32(entry->body + at);
+		mlx5_counter_hit(ret->counter, p->length);
+	}
+}
+
+/* Return whether a sampler copies this packet: the first one of each @ratio packets. */
+static bool sample_is_due(uint32_t id, uint32_t ratio)
+{
+	static uint32_t passed[SAMPLERS];
+
+	return !ratio || passed[id % SAMPLERS]++ % ratio == 0;
 }
 
 uint64_t mlx5_object_follow(const struct mlx5_packet *p, uint64_t address, struct lab_steered *ret)
@@ -139,6 +153,7 @@ uint64_t mlx5_object_follow(const struct mlx5_packet *p, uint64_t address, struc
 	uint32_t id = (address & 0xffffffff) / STEP;
 	bool is_sent = address & SEND_OFFSET;
 	const struct devx *devx;
+	bool takes;
 
 	if (base == tables_at) {
 		devx = entry_of(id);
@@ -152,10 +167,11 @@ uint64_t mlx5_object_follow(const struct mlx5_packet *p, uint64_t address, struc
 	if (!devx)
 		return 0;
 	if (base == meters_at)
-		return table_enter(get32(devx->body + 0x1c) & ID_MASK, is_sent);
+		return mlx5_table_enter(get32(devx->body + 0x1c) & ID_MASK, is_sent);
+	takes = sample_is_due(id, get32(devx->body + 0x1c));
 	devx = entry_of(get32(devx->body + 0x20) & ID_MASK);
-	if (devx)
+	if (devx && takes)
 		copies_send(p, devx, is_sent, ret);
 	devx = find(OP_CREATE_OBJECT, OBJECT_SAMPLER, id);
-	return table_enter(get32(devx->body + 0x24) & ID_MASK, is_sent);
+	return mlx5_table_enter(get32(devx->body + 0x24) & ID_MASK, is_sent);
 }

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 enum {
-	PACKET_MOST = 512,
+	PACKET_MOST = 2048,
 	PACKET_REGS = 8,
 };
 

@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include "tests/adapters/lab/model/frame.h"
 #include "tests/adapters/lab/shim/shim.h"
 
 enum {
@@ -38,7 +39,6 @@ enum {
 	/* GENEVE, MPLS over GRE and UDP, VXLAN-GPE, ICMP, ICMPv6, options of GENEVE, words of GTPU
 	 */
 	PROTOCOLS = 0xf0fb8,
-	FUNCTION = 7, /* number of the function that is the device */
 	LEVELS = 64,
 	ENCAP_MOST = 128,
 	LOG_ENTRIES = 26,
@@ -52,7 +52,9 @@ enum {
 	ARGUMENTS_FROM = 0x10000,
 	OBJECTS_FROM = 0x900,
 	TABLES = 64,
+	TIRS_FROM = 0x500,
 	TIR_STEP = 64, /* bytes between the addresses of TIRs */
+	COUNTERS = 4096,
 };
 
 /* Root addresses of tables that software owns, in the order of their creation. */
@@ -96,7 +98,7 @@ static void general_caps(struct firmware *f, int format)
 {
 	uint32_t other = firmware_get(f, 8);
 
-	firmware_put(f, 0x14, other >> 31 ? 0x100 + (other & 0xffff) : FUNCTION);
+	firmware_put(f, 0x14, other >> 31 ? 0x100 + (other & 0xffff) : MLX5_FUNCTION);
 	firmware_put(f, 0x44, 1u << 24); /* it manages the switch */
 	firmware_put(f, 0x50, 1u << 2);	 /* RoCE */
 	firmware_put(f, 0x98, (uint32_t)format << 24);
@@ -118,7 +120,7 @@ static uint32_t owner_bit(int format)
 /* Entries have 40 bits of an address, and the number of its function in a field of their own. */
 static uint64_t of_function(uint64_t address)
 {
-	return (uint64_t)FUNCTION << 48 | address;
+	return (uint64_t)MLX5_FUNCTION << 48 | address;
 }
 
 void mlx5_steering_caps(struct firmware *f, unsigned group)
@@ -136,6 +138,12 @@ void mlx5_steering_caps(struct firmware *f, unsigned group)
 		break;
 	case GROUP_NIC_TABLES:
 		firmware_put(f, 0x14, ENCAP_MOST);
+		/* The kernel's tables change headers, too. */
+		if (model_has_frames()) {
+			firmware_put(f, 0x14, 1u << 31 | 12u << 16);
+			firmware_put(f, 0x50, 1u << 24);
+			firmware_put(f, 0x110, 1u << 24);
+		}
 		firmware_put(f, 0x50, owner_bit(format));
 		firmware_put(f, 0x54, LEVELS);
 		firmware_put(f, 0x110, owner_bit(format));
@@ -293,18 +301,66 @@ static bool create_object(struct firmware *f)
 	}
 }
 
+uint32_t mlx5_tir_next(void)
+{
+	static uint32_t tirs;
+
+	return TIRS_FROM + tirs++;
+}
+
+static struct counter {
+	uint32_t id;
+	uint64_t packets, bytes;
+} counters[COUNTERS];
+static unsigned counter_count;
+
+static struct counter *counter_find(uint32_t id)
+{
+	for (unsigned i = 0; i < counter_count; i++) {
+		if (counters[i].id == id)
+			return &counters[i];
+	}
+	return NULL;
+}
+
+void mlx5_counter_hit(uint32_t id, size_t length)
+{
+	struct counter *c = counter_find(id);
+
+	if (!c) {
+		if (counter_count == COUNTERS)
+			abort();
+		c = &counters[counter_count++];
+		*c = (struct counter){ .id = id };
+	}
+	c->packets++;
+	c->bytes += length;
+}
+
+void mlx5_counter_query(struct firmware *f)
+{
+	const struct counter *c = counter_find(firmware_get(f, 0x1c));
+
+	if (!c)
+		return;
+	put_64(f, 0x10, c->packets);
+	put_64(f, 0x18, c->bytes);
+}
+
 /* The ids of each kind count from 0, so that entries that name them are the same for each library.
  */
 bool mlx5_steering_create(struct firmware *f)
 {
-	static uint32_t tirs, tables, counters, reformats;
+	static uint32_t tables, counter_ids, reformats;
+	uint32_t tir;
 
 	if (mlx5_steering_format() < 0)
 		return false;
 	switch (firmware_get(f, 0) >> 16) {
 	case OP_CREATE_TIR:
-		firmware_put(f, 8, 0x07000000 | (0x500 + tirs));
-		firmware_put(f, 0xc, 0x11000000 + tirs++ * TIR_STEP);
+		tir = mlx5_tir_next();
+		firmware_put(f, 8, 0x07000000 | tir);
+		firmware_put(f, 0xc, 0x11000000 + (tir - TIRS_FROM) * TIR_STEP);
 		return true;
 	case OP_CREATE_FLOW_TABLE:
 		if (firmware_get(f, 0x18) & 1u << 29 && table_count < TABLES) {
@@ -317,7 +373,7 @@ bool mlx5_steering_create(struct firmware *f)
 		firmware_put(f, 8, REFORMATS_FROM + reformats++ * REFORMAT_STEP);
 		return true;
 	case OP_ALLOC_COUNTER:
-		firmware_put(f, 8, 0x700 + counters++ * 16);
+		firmware_put(f, 8, 0x700 + counter_ids++ * 16);
 		return true;
 	case OP_CREATE_OBJECT:
 		return create_object(f);

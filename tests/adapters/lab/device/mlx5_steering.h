@@ -30,6 +30,14 @@ enum {
 	STE_SIZE = 64,
 	NO_LOOKUP = 0x0f,
 	ARGUMENT_SIZE = 64,
+	MLX5_FUNCTION = 7, /* number of the function that is the device */
+};
+
+/* The kernel's root tables. */
+enum mlx5_tables {
+	TABLES_RECEIVE,
+	TABLES_SEND,
+	TABLES_SWITCH,
 };
 
 /* mlx5_steering.c. Return the format of entries, or -1 if the device has no software steering:
@@ -59,9 +67,25 @@ void mlx5_definers_print(FILE *out);
 void mlx5_argument_write(uint32_t id, const uint8_t *bytes);
 const uint8_t *mlx5_argument_find(uint32_t id);
 
+/* Return the number of a new TIR. */
+uint32_t mlx5_tir_next(void);
+/* Count a packet by a counter of the firmware, and add the counts to the answer of a query. */
+void mlx5_counter_hit(uint32_t id, size_t length);
+void mlx5_counter_query(struct firmware *f);
+
 /* mlx5_root.c: a matcher and a rule of the kernel. 0 or a positive errno. */
 int mlx5_root_matcher(struct object *object, struct ib_uverbs_ioctl_hdr *call);
 int mlx5_root_rule(struct object *object, struct ib_uverbs_ioctl_hdr *call);
+/* Let a packet meet the rules of a root table. ENOENT: it matches none. */
+int mlx5_root_pass(struct mlx5_packet *p, enum mlx5_tables tables, struct lab_steered *ret);
+
+/* mlx5_rule.c: an action of the kernel, and its execution on a packet. */
+int mlx5_rule_action(struct object *object, struct ib_uverbs_ioctl_hdr *call);
+int mlx5_rule_act(const struct object *object, struct mlx5_packet *p);
+
+/* mlx5_frame.c: a frame that arrived by the wire, and one that a queue sends. */
+void mlx5_frame(const void *frame, size_t length);
+void mlx5_send_frame(struct object *qp, const void *frame, size_t length);
 
 /* mlx5_steering.c: read a frame. @from: NULL: the wire. Return false if it is too short. */
 bool mlx5_packet_make(const void *frame, size_t length, const struct lab_origin *from,
@@ -70,7 +94,11 @@ bool mlx5_packet_make(const void *frame, size_t length, const struct lab_origin 
 /* mlx5_walk.c: follow entries from @address on until a packet leaves the memory. */
 int mlx5_walk(struct mlx5_packet *p, uint64_t address, struct lab_steered *ret);
 
-/* mlx5_object.c: add to the answer of a query what only objects of steering have. */
+/* mlx5_object.c: return where packets enter a table of the firmware, or 0. */
+uint64_t mlx5_table_enter(uint32_t id, bool is_sent);
+/* What happens to the copies of a packet; NULL: nothing. */
+extern void (*mlx5_copy_end)(const struct lab_steered *end);
+/* Add to the answer of a query what only objects of steering have. */
 void mlx5_object_query(const struct devx *devx, struct firmware *f);
 /* Let a packet pass an object of the firmware. Return the next address; 0: it ends there. */
 uint64_t mlx5_object_follow(const struct mlx5_packet *p, uint64_t address, struct lab_steered *ret);

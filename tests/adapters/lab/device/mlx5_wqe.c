@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The work requests of mlx5, as they lie in its rings. */
 #include "tests/adapters/lab/device/mlx5_steering.h"
-#include "tests/adapters/lab/model/model.h"
+#include "tests/adapters/lab/model/frame.h"
 
 #include <endian.h>
 #include <errno.h>
 #include <string.h>
-#include "tests/adapters/lab/model/model.h"
 
 enum {
 	OP_SEND_INV = 0x01,
@@ -29,6 +28,8 @@ enum {
 	FENCE_MODE = 0xe0,
 	UMR_CHECK_QPN = 0x08,
 	MKEY_FREE = 0x40,
+	ETHERNET_START = 2, /* bytes of the frame in the segment of Ethernet */
+	INSERTS_TAG = 0x8000,
 };
 
 static const uint32_t inline_bit = 1u << 31, no_lkey = 0x100;
@@ -326,12 +327,60 @@ static int read_argument(struct reader *r, uint32_t id)
 	return 0;
 }
 
+/* Append bytes that the request names to the frame. */
+static int frame_append(struct reader *r, const struct object *qp, struct work *work,
+			uint32_t *filled)
+{
+	const uint8_t *segment = next_16(r);
+	const struct ibv_sge sge = {
+		.addr = get64(segment + 8),
+		.length = get32(segment),
+		.lkey = get32(segment + 4),
+	};
+
+	if (sge.length > FRAME_MOST - *filled)
+		return -EINVAL;
+	*filled += sge.length;
+	return -model_gather(qp, &sge, work->data + *filled - sge.length);
+}
+
+/* Read a frame: the beginning may be in the segment of Ethernet and behind it. */
+static int read_frame(struct reader *r, const struct object *qp, struct work *work)
+{
+	const uint8_t *ethernet = next_16(r);
+	uint32_t start = get16(ethernet + 12), filled = 0, first;
+	int error = 0;
+
+	/* Checksums and segmentation by the adapter are not played. */
+	if (start & INSERTS_TAG || ethernet[4] || get16(ethernet + 6))
+		return -EOPNOTSUPP;
+	if (start > WORK_INLINE ||
+	    (start > ETHERNET_START && start - ETHERNET_START > r->end - r->at))
+		return -EINVAL;
+	for (; filled < start; filled++)
+		work->data[filled] = filled < ETHERNET_START
+					     ? ethernet[14 + filled]
+					     : *byte_at(r, r->at + filled - ETHERNET_START);
+	if (start > ETHERNET_START)
+		r->at += (start - ETHERNET_START + 15) & ~15u;
+	while (!error && r->at < r->end) {
+		first = get32(byte_at(r, r->at));
+		error = first & inline_bit ? read_inline(r, work, first & ~inline_bit, &filled)
+					   : frame_append(r, qp, work, &filled);
+	}
+	work->sge[0] = (struct ibv_sge){ .addr = (uintptr_t)work->data, .length = filled };
+	work->wr.num_sge = 1;
+	return error;
+}
+
 static int read_body(struct reader *r, const struct object *qp, struct work *work)
 {
 	if (work->note == OP_NOP)
 		return 0;
 	if (work->note == OP_ARGUMENT)
 		return read_argument(r, be32toh(work->wr.imm_data));
+	if (qp->qp_type == IBV_QPT_RAW_PACKET)
+		return read_frame(r, qp, work);
 	if (qp->qp_type == IBV_QPT_XRC_SEND)
 		read_xrc(r, work);
 	if (qp->dc)

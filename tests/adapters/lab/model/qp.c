@@ -161,7 +161,7 @@ int model_modify_qp(struct object *qp, const struct ib_uverbs_modify_qp *q)
 		.en_sqd_async_notify = q->en_sqd_async_notify,
 	};
 
-	if (!model_on())
+	if (!model_on() || qp->qp_type == IBV_QPT_RAW_PACKET)
 		return 0;
 	/* A queue pair whose requests change a list is connected to itself, and sends nothing. */
 	if (qp->srq && qp->srq->tags && (is_to_itself(qp, q) || qp->commands)) {
@@ -174,6 +174,7 @@ int model_modify_qp(struct object *qp, const struct ib_uverbs_modify_qp *q)
 		return model_modify_dc(qp, q);
 	if (qp->qp_type == IBV_QPT_XRC_SEND)
 		attr.dest_qp_num &= ~device->xrc_bit;
+	qp->to_itself |= is_to_itself(qp, q);
 	address_in(&q->dest, &attr.ah_attr);
 	return ibv_modify_qp(qp->backend.qp, &attr, q->attr_mask);
 }
@@ -184,7 +185,7 @@ int model_query_qp(struct object *qp, struct ib_uverbs_query_qp_resp *ret)
 	struct ibv_qp_attr a;
 	int r;
 
-	if (!model_on() || qp->dc)
+	if (!model_on() || qp->dc || qp->qp_type == IBV_QPT_RAW_PACKET)
 		return 0;
 	r = ibv_query_qp(qp->backend.qp, &a, 0xfffff, &init);
 	if (r)

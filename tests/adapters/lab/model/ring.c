@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Post decoded work requests to the backend in order, as many as it accepts. */
+#include "tests/adapters/lab/model/frame.h"
 #include "tests/adapters/lab/model/tag.h"
+#include "tests/adapters/lab/model/unsent.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -122,6 +124,8 @@ static int post(struct object *qp, struct work *work)
 
 	if (work->executed)
 		return 0;
+	if (qp->qp_type == IBV_QPT_RAW_PACKET)
+		return model_frame_post(qp, work);
 	r = work->copies ? model_copy(qp, work) : 0;
 
 	if (r)
@@ -181,7 +185,7 @@ static int refuse(struct object *qp, const struct work *work, int error)
 				  .send_flags = IBV_SEND_SIGNALED,
 				  .wr.ud.ah = work->wr.wr.ud.ah },
 			   *bad;
-	int r = ibv_post_send(qp->backend.qp, &wr, &bad);
+	int r = qp->backend.qp ? ibv_post_send(qp->backend.qp, &wr, &bad) : EINVAL;
 
 	if (r == ENOMEM || (!r && qp->state == IBV_QPS_ERR))
 		return r;
@@ -192,8 +196,10 @@ static int refuse(struct object *qp, const struct work *work, int error)
 		device->complete(qp->send_cq,
 				 &(struct completion){
 					 .qp = qp, .id = work->id, .note = work->note, .wc = &wc });
-		ibv_modify_qp(qp->backend.qp, &(struct ibv_qp_attr){ .qp_state = IBV_QPS_ERR },
-			      IBV_QP_STATE);
+		if (qp->backend.qp)
+			ibv_modify_qp(qp->backend.qp,
+				      &(struct ibv_qp_attr){ .qp_state = IBV_QPS_ERR },
+				      IBV_QP_STATE);
 	}
 	qp->refused_id = work->id;
 	qp->state = IBV_QPS_ERR;
@@ -223,13 +229,33 @@ bool model_receive_all(void)
 	return qps || srqs;
 }
 
+/* Execute the writes of queue pairs that are connected to themselves. Return whether some are not
+ * complete: by them software writes steering entries, which an adapter does sooner than a program
+ * can post its next request. */
+static bool is_writing(void)
+{
+	bool did = false;
+
+	for (uint32_t i = 0; i < object_count(OBJECT_QP); i++) {
+		struct object *qp = object_at(OBJECT_QP, i);
+
+		if (!qp || !qp->to_itself || !qp->backend.qp)
+			continue;
+		did |= model_send(qp);
+		did |= model_unsent(qp->backend.qp);
+	}
+	return did;
+}
+
 bool model_send(struct object *qp)
 {
 	static struct work work; /* large; under device_lock */
 	bool did = false;
 	int there, r;
 
-	if (qp->state < IBV_QPS_RTS)
+	if (qp->qp_type == IBV_QPT_RAW_PACKET && is_writing())
+		return true;
+	if (qp->state < IBV_QPS_RTS || (!qp->backend.qp && qp->state == IBV_QPS_ERR))
 		return false;
 	while ((there = device->next_send(qp, &work))) {
 		/* Read the receives and armings that the process made before this send, before

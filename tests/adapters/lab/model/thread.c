@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The thread that plays the hardware. It reads every ring, and sleeps if there is no work. */
+#include "tests/adapters/lab/model/frame.h"
 #include "tests/adapters/lab/model/tag.h"
 
 #include <errno.h>
@@ -121,6 +122,7 @@ static bool pass(void)
 	struct object *object;
 	bool did = model_receive_all();
 
+	did |= model_frames();
 	if (device->tick)
 		device->tick();
 	for (uint32_t i = 0; i < object_count(OBJECT_QP); i++) {
@@ -129,6 +131,8 @@ static bool pass(void)
 			did |= object->dc	       ? model_dc(object)
 			       : device->short_numbers ? model_datagram(object)
 						       : model_send(object);
+		else if (object && object->qp_type == IBV_QPT_RAW_PACKET)
+			did |= model_send(object);
 	}
 	for (uint32_t i = 0; i < object_count(OBJECT_CQ); i++) {
 		object = object_at(OBJECT_CQ, i);

@@ -54,7 +54,7 @@ struct lab_steered {
 	uint32_t reg_b, reg_c[8];
 	unsigned int entries; /* that the packet met */
 	size_t length;
-	uint8_t frame[512]; /* at the end */
+	uint8_t frame[2048]; /* at the end */
 	/* The number of copies, the addresses at which they end, and their lengths. */
 	unsigned int copies;
 	uint64_t copy_at[LAB_COPIES];

@@ -4,6 +4,7 @@
 #include "tests/adapters/lab/shim/handlers.h"
 
 #include <errno.h>
+#include "tests/adapters/lab/model/model.h"
 #include "tests/adapters/lab/shim/trace.h"
 
 enum {
@@ -42,6 +43,8 @@ int handle_create_flow(struct command *c)
 
 	if (!qp || c->in_len < sizeof(*q) + q->flow_attr.size)
 		return EINVAL;
+	if (model_on())
+		return EOPNOTSUPP;
 	flow = object_new(OBJECT_FLOW);
 	if (!flow)
 		return ENOMEM;

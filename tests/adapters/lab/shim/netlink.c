@@ -4,6 +4,7 @@
  * no help. A request is not sent, but answered from another such socket. Sending an unknown
  * request fails. Of other devices the only answer is that the kernel copies pinned pages at a
  * fork. */
+#include "tests/adapters/lab/model/frame.h"
 #include "tests/adapters/lab/shim/shim.h"
 
 #include <errno.h>
@@ -103,7 +104,10 @@ static void acknowledge(struct answer *answer, const struct nlmsghdr *request)
 /* The network interface of the port. The loopback has no largest MTU, which DPDK asks for. */
 static uint32_t interface_index(void)
 {
-	uint32_t index = if_nametoindex("lab0");
+	uint32_t index = model_frame_interface();
+
+	if (!index)
+		index = if_nametoindex("lab0");
 
 	return index ? index : if_nametoindex("lo");
 }

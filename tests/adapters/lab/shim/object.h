@@ -78,11 +78,13 @@ struct object {
 	uint32_t qkey;
 	uint8_t lag_port;   /* 0: none was chosen */
 	uint16_t last_sent; /* of the backend, by the device's id */
+	bool to_itself;	    /* connected to itself */
 	bool busy;	    /* last_sent has not completed yet */
 	uint16_t refused_id;
 	enum ibv_wc_status refused; /* status of the request refused_id */
 	enum object_dc dc;	    /* of a QP with IBV_QPT_DRIVER */
 	uint64_t dc_key;	    /* of a DC target */
+	uint32_t tir; /* number by which steering reaches a raw packet queue pair; 0: none */
 
 	struct ibv_mr *ring_region; /* of the model; NULL: not needed so far */
 	struct ibv_mr *null_mr;	    /* a PD's, of the model */

@@ -11,6 +11,9 @@
  *
  * - DEVICES_BACKEND: run mode. The value is UROCE for the model's own copy of uroce, e.g. on:lo.
  *
+ * - DEVICES_WIRE: run mode. The network interface by which frames of raw packet queues leave and
+ *   arrive.
+ *
  * - DEVICES_LATE: milliseconds that the model's threads sleep at the worst moment for messages.
  *
  * - DEVICES_TRACE: trace mode. The value is the file to write.
@@ -32,7 +35,8 @@
  *   old-kernel answers as the drivers of Linux 5.4, all-capabilities advertises capabilities that
  *   some provider does not serve, large-pages has pages of 64 KiB, kernel-doorbells and
  *   no-status-page change the driver of cxgb4, steering-0 to steering-3 let
- *   software own mlx5's tables, with entries of this format.
+ *   software own mlx5's tables, with entries of this format, frames has raw packet queues of mlx5
+ *   in run mode.
  */
 #ifndef DEVICES_SHIM_H
 #define DEVICES_SHIM_H

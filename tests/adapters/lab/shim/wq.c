@@ -64,7 +64,14 @@ int handle_modify_wq(struct command *c)
 	trace_line("MODIFY_WQ %s mask=0x%x state=%u current=%u flags=0x%x",
 		   object_name(OBJECT_WQ, q->wq_handle), q->attr_mask, q->wq_state,
 		   q->curr_wq_state, q->flags);
-	return wq ? 0 : EINVAL;
+	if (!wq)
+		return EINVAL;
+	if (!(q->attr_mask & IBV_WQ_ATTR_STATE))
+		return 0;
+	wq->state = q->wq_state == IBV_WQS_RDY ? IBV_QPS_RTS : IBV_QPS_RESET;
+	if (q->wq_state == IBV_WQS_RESET)
+		wq->rq.consumed = 0;
+	return 0;
 }
 
 int handle_destroy_wq(struct command *c)

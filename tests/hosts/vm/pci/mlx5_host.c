@@ -7,6 +7,7 @@
 #include <string.h>
 #include "tests/adapters/lab/device/mlx5.h"
 #include "tests/adapters/lab/device/mlx5_steering.h"
+#include "tests/adapters/lab/model/frame.h"
 #include "tests/adapters/lab/model/model.h"
 #include "tests/adapters/lab/shim/trace.h"
 
@@ -85,4 +86,13 @@ int mlx5_tag_op(struct object *qp, const uint8_t *segment, size_t length)
 	(void)segment;
 	(void)length;
 	return -EOPNOTSUPP;
+}
+
+/* Refuse the buffer of a frame, because this adapter does not make raw packet queue pairs. */
+int model_gather(const struct object *queue, const struct ibv_sge *sge, void *to)
+{
+	(void)queue;
+	(void)sge;
+	(void)to;
+	return EOPNOTSUPP;
 }
