@@ -91,7 +91,7 @@ def ask_patiently(program, **more):
     """Ask again if a process was late, as on an emulated machine whose host is busy."""
     for _ in range(5):
         found = ask(program, **more)
-        if found.get("first_failure") != "peer" or not re.search("did not answer in|more than a minute", found["cause"]):
+        if found.get("first_failure") != "peer" or not re.search("did not answer in|stopped in a flow|more than a minute", found["cause"]):
             break
     return found
 
