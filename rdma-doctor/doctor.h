@@ -24,6 +24,7 @@
  *   peer.c         the rungs of --peer        peer_side.c  device and flows of one side
  *   peer_client.c  --peer                     peer_server.c  --serve
  *   peer_message.c the messages between them  peer_pfc.c  PFC of both hosts
+ *   gid_table.c    the GIDs of a device
  *   pcie.c, numa.c, power.c, dcb.c  the rungs of --speed
  *   dcb_query.c    PFC of an interface        dcb_answer.c  the kernel's answer
  *   paths.c, log.c replace files of the library that discovery uses
@@ -82,7 +83,7 @@ struct rdma_system {
 	bool copies_on_fork; /* pinned pages are copied for the child at fork() */
 };
 
-#define DOCTOR_DEVICES_MAX 256
+#define DOCTOR_DEVICES_MAX 1024
 
 struct doctor {
 	const char *root;   /* prefix of every examined path; "": this machine */

@@ -8,6 +8,7 @@
 
 #include "rdma-doctor/clock.h"
 #include "rdma-doctor/counter.h"
+#include "rdma-doctor/gid_table.h"
 #include "rdma-doctor/peer_side.h"
 
 enum {
@@ -16,7 +17,6 @@ enum {
 	RC_WINDOW = 16,
 	UD_PLACE = PEER_LOAD_BYTES, /* offsets in the region; data to send is at 0 */
 	REGION = (UD_PLACE + UD_RECEIVES * UD_BYTES + 4095) & ~4095,
-	GIDS = 256,
 	FILES = 16, /* that a device needs, and more */
 };
 
@@ -93,8 +93,8 @@ static int entry_rank(const struct ibv_gid_entry *entry, const uint8_t address[1
 static int port_choose(struct peer_side *side, const uint8_t address[16])
 {
 	struct loopback *l = &side->base;
-	struct ibv_gid_entry gids[GIDS];
-	ssize_t n = ibv_query_gid_table(l->ctx, gids, GIDS, 0);
+	_cleanup_free_ struct ibv_gid_entry *gids = NULL;
+	ssize_t n = gid_table_read(l->ctx, &gids);
 	struct ibv_port_attr port;
 	int best = 0;
 

@@ -11,10 +11,10 @@
 #include "rdma-doctor/capture.h"
 #include "rdma-doctor/child.h"
 #include "rdma-doctor/ending.h"
+#include "rdma-doctor/gid_table.h"
 #include "rdma-doctor/verbs.h"
 
 #define TRIAL_BYTES 4096 /* bytes to register: a page */
-#define TRIAL_GIDS  64
 
 struct trial_objects {
 	struct ibv_context *ctx;
@@ -88,8 +88,8 @@ static unsigned int netdev_flags(const char *name)
 /* Read the GIDs, and prefer one that is not link-local. */
 static void gids_read(struct ibv_context *ctx, struct trial *trial)
 {
-	struct ibv_gid_entry gids[TRIAL_GIDS];
-	ssize_t n = ibv_query_gid_table(ctx, gids, TRIAL_GIDS, 0);
+	_cleanup_free_ struct ibv_gid_entry *gids = NULL;
+	ssize_t n = gid_table_read(ctx, &gids);
 	const struct ibv_gid_entry *best = gids;
 
 	if (n <= 0)

@@ -7,7 +7,7 @@
 
 #include "rdma-doctor/doctor.h"
 
-#define TRIAL_DEVICES 64 /* maximum devices of the library's list to check */
+#define TRIAL_DEVICES 1024 /* maximum devices of the library's list to check */
 
 /* Result of a trial. */
 struct trial {

@@ -625,6 +625,34 @@ def case_places(options):
         assert "/dev/shm" not in rung["fix"], found
 
 
+def case_crowded(options):
+    """Many devices, and many addresses of one, are all counted."""
+    many = {}
+    for number in range(1, 300):
+        many.update({name.replace(DEVICE, f"{DEVICE[:-1]}{number}"): text for name, text in HEALTHY.items() if name.startswith(DEVICE)})
+        many[f"sys/class/infiniband_verbs/uverbs{number}/ibdev"] = f"mlx{number}\n"
+        many[f"sys/class/infiniband_verbs/uverbs{number}/dev"] = f"231:{192 + number}\n"
+        many[f"sys/class/infiniband_verbs/uverbs{number}/abi_version"] = "1\n"
+        many[f"dev/infiniband/uverbs{number}"] = ""
+    check_copy(options, "300 devices", many, ["--require", "300"], 0, "", "")
+    check_copy(options, "301 devices", many, ["--require", "301"], 25, "300 devices work, 301 are required", "")
+    alone = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
+    setup = (
+        "ip link set lo up; for i in $(seq 100); do ip address add 192.0.2.$i/32 dev lo; done;"
+        "for i in $(seq 33); do ip link add a$i type veth peer name b$i;"
+        "for end in a$i b$i; do ip address add 198.51.100.$i/32 dev $end; ip link set $end up; done; done; ip -o link | wc -l >&2;"
+    )
+    if subprocess.run([*alone, "sh", "-c", "ip link add a1 type veth peer name b1"], check=False).returncode:
+        print("no interfaces can be made here")
+        raise SystemExit(77)
+    command = [*alone, "sh", "-c", setup + 'exec "$@"', "sh", options.program, "--json", "--device", "uroce_lo"]
+    result = subprocess.run(command, capture_output=True, timeout=300, check=False, env={**os.environ, "UROCE": "on"})
+    found = json.loads(result.stdout)
+    rung = next(one for one in found["rungs"] if one["rung"] == "uroce")
+    assert rung["state"] == "ok" and f"{int(result.stderr)} devices in all" in rung["found"], (rung, result.stderr)
+    assert found["devices"][0]["gid"] == "::ffff:127.0.0.1", found["devices"]
+
+
 def case_killed(options):
     """A filter that kills is named, and the library is not blamed for it; nor is the report lost."""
     calls = {"x86_64": {"bind": 49, "getdents64": 217, "socket": 41},
