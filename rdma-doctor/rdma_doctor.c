@@ -194,8 +194,10 @@ static void examine(const void *arg, void *ret_code)
 	ladder_place = e->place;
 	if (e->doctor->watch_seconds)
 		interrupt_block();
-	/* The report includes errors that the library logs, but not its other messages. */
+	/* The report includes errors that the library logs, but not its other messages. A log file
+	 * would keep them from the report. */
 	setenv("VERBS_LOG_LEVEL", "1", 1);
+	unsetenv("VERBS_LOG_FILE");
 	ladder_climb(e->doctor, findings);
 	if (e->json)
 		report_json(e->doctor, findings);

@@ -336,6 +336,10 @@ def case_live(options):
                            ("on:lo,,nix", "no interface 'nix'")):  # fmt: skip
         rung = next(one for one in report(options, UROCE=setting)["rungs"] if one["rung"] == "uroce")
         assert words in rung.get("cause", rung.get("found")), (setting, rung)
+    # A log file does not keep the cause from the report.
+    with tempfile.TemporaryDirectory() as folder:
+        found = report(options, UROCE="on:nix", VERBS_LOG_FILE=f"{folder}/log")
+        assert "no interface 'nix'" in found["cause"], found
     check_played(options)
 
 
