@@ -33,7 +33,6 @@ struct event *log_event(struct agent_thread *t, enum event_kind kind)
 		.side = t->agent->side,
 		.thread = t->number,
 		.kind = kind,
-		.time = now(),
 	};
 	return &t->events[t->count++];
 }

@@ -115,15 +115,14 @@ bool undisturbed(const struct check *c, uint8_t number, const struct event *e)
 	if (c->trial->ended[0] || c->trial->ended[1] || !done_on(c, VERB_CONNECT, 0, 'q', number) ||
 	    !done_on(c, VERB_CONNECT, 1, 'q', number))
 		return false;
-	FOR_EACH_STEP(c, d, s)
-	if (!d->done.error && !before(c, e, d) &&
-	    (s->verb == VERB_REREG || s->verb == VERB_KILL ||
-	     (s->verb == VERB_DESTROY && s->kind == 'r') ||
-	     (s->verb == VERB_CONNECT && s->object == number && s->n) ||
-	     ((s->verb == VERB_MODIFY || s->verb == VERB_ACCESS || s->verb == VERB_DESTROY) &&
-	      s->kind == 'q' && s->object == number)))
-		return false;
-	return true;
+	return !ANY(FOR_EACH_STEP(c, d, s),
+		    !d->done.error && !before(c, e, d) &&
+			    (s->verb == VERB_REREG || s->verb == VERB_KILL ||
+			     (s->verb == VERB_DESTROY && s->kind == 'r') ||
+			     (s->verb == VERB_CONNECT && s->object == number && s->n) ||
+			     ((s->verb == VERB_MODIFY || s->verb == VERB_ACCESS ||
+			       s->verb == VERB_DESTROY) &&
+			      s->kind == 'q' && s->object == number)));
 }
 
 bool is_send_side(const struct message *m)

@@ -258,6 +258,15 @@ const struct message *message_released(const struct check *c, const struct event
 	for (__typeof__(&(c)->messages[0]) m = (c)->messages; m < (c)->messages + 256; m++) \
 		if (m->step)
 
+/* Return whether @condition is true for any thing of a loop: ANY(FOR_EACH_WC(c, e), e->wc.status)
+ */
+#define ANY(each, condition)              \
+	({                                \
+		bool any_ = false;        \
+		each any_ |= (condition); \
+		any_;                     \
+	})
+
 #define FOR_EACH_WRITER(c, w) \
 	for (const struct writer *w = (c)->writers; w < (c)->writers + (c)->writer_count; w++)
 

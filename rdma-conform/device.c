@@ -42,9 +42,8 @@ static int gid_choose(struct agent *agent, int wanted)
 	for (int i = 0; i < 256; i++) {
 		if ((wanted >= 0 && i != wanted) ||
 		    ibv_query_gid_ex(agent->context, agent->port, i, &entry, 0) ||
-		    (!entry.gid.global.subnet_prefix && !entry.gid.global.interface_id))
-			continue;
-		if (gid_rank(&entry) <= best)
+		    (!entry.gid.global.subnet_prefix && !entry.gid.global.interface_id) ||
+		    gid_rank(&entry) <= best)
 			continue;
 		best = gid_rank(&entry);
 		agent->gid_index = i;

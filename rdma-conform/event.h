@@ -66,7 +66,6 @@ struct event {
 	uint16_t step;	/* index, or the number of steps for the cleaning up after the program */
 	uint16_t epoch; /* number of syncs that the thread had passed */
 	uint8_t side, thread, kind;
-	int64_t time; /* ns, monotonic, of the side's host */
 	union {
 		struct {
 			uint64_t error; /* positive errno */

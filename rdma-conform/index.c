@@ -246,11 +246,8 @@ static bool left_a_part(const struct check *c, const struct message *m)
 {
 	const struct step *qp = qp_step(c, m->step->side, m->step->object);
 
-	FOR_EACH_MESSAGE(c, o)
-	if (qp && HAS(qp, UC) && takes_receive(o) && o->step->side == m->step->side &&
-	    o->step->object == m->step->object && !o->partner_wc)
-		return true;
-	return false;
+	return qp && HAS(qp, UC) &&
+	       ANY(FOR_EACH_MESSAGE(c, o), takes_receive(o) && same_queue(o, m) && !o->partner_wc);
 }
 
 static void add_receive(struct check *c, const struct message *r)
@@ -304,8 +301,8 @@ static const struct event *seen_by_receive(const struct check *c, const struct m
 	if (!qp_reliable(c, m->step->side, m->step->object))
 		return NULL;
 	FOR_EACH_MESSAGE(c, later)
-	if (takes_receive(later) && later->step->side == m->step->side &&
-	    later->step->object == m->step->object && later->order > m->order && later->partner_wc)
+	if (takes_receive(later) && same_queue(later, m) && later->order > m->order &&
+	    later->partner_wc)
 		return later->partner_wc;
 	return NULL;
 }

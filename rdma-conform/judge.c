@@ -190,13 +190,6 @@ static enum say say(struct view *v, const struct writer *w)
 	return SAY_CERTAIN;
 }
 
-static void count_sources(struct check *c, const struct writer *w)
-{
-	c->chances[HARM_MISSING][0]++;
-	for (unsigned int i = 0; i < w->message->released.count; i++)
-		c->chances[HARM_SOURCE][w->message->released.list[i].cause]++;
-}
-
 static void paint_writers(struct view *v)
 {
 	const struct writer *writers = v->c->writers;
@@ -208,7 +201,11 @@ static void paint_writers(struct view *v)
 	}
 	for (unsigned int i = 0; i < v->c->writer_count; i++)
 		if (said[i] == SAY_CERTAIN && !writers[i].wild) {
-			count_sources(v->c, &writers[i]);
+			const struct finishes *f = &writers[i].message->released;
+
+			v->c->chances[HARM_MISSING][0]++;
+			for (unsigned int j = 0; j < f->count; j++)
+				v->c->chances[HARM_SOURCE][f->list[j].cause]++;
 			for_message(v, &writers[i], paint_message);
 		}
 	for (unsigned int i = 0; i < v->c->writer_count; i++)

@@ -23,14 +23,11 @@ int access_flags(uint64_t words)
 
 static uint8_t *memory_make(size_t length, bool shared)
 {
+	int fd = shared ? memfd_create("rdma-conform", MFD_CLOEXEC) : -1;
 	uint8_t *memory;
-	int fd = -1;
 
-	if (shared) {
-		fd = memfd_create("rdma-conform", MFD_CLOEXEC);
-		if (fd < 0 || ftruncate(fd, length))
-			abort();
-	}
+	if (shared && (fd < 0 || ftruncate(fd, length)))
+		abort();
 	memory = mmap(NULL, length, PROT_READ | PROT_WRITE,
 		      shared ? MAP_SHARED : MAP_PRIVATE | MAP_ANONYMOUS, fd, 0);
 	if (memory == MAP_FAILED)

@@ -147,16 +147,13 @@ int qp_to_init(struct agent *agent, struct ibv_qp *qp)
 		.qp_state = IBV_QPS_INIT,
 		.port_num = agent->port,
 		.qkey = program_qkey(agent->program),
-		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE |
-				   (qp->qp_type == IBV_QPT_RC
-					    ? IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC
-					    : 0),
+		.qp_access_flags = IBV_ACCESS_REMOTE_WRITE,
 	};
+	int mask = qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS;
 
-	return ibv_modify_qp(
-		qp, &attr,
-		IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |
-			(qp->qp_type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS));
+	if (qp->qp_type == IBV_QPT_RC)
+		attr.qp_access_flags |= IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC;
+	return ibv_modify_qp(qp, &attr, mask | IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT);
 }
 
 /* The initiator of an XRC pair is no target, and the target is no initiator. */
@@ -191,14 +188,12 @@ int qp_to_rts(struct ibv_qp *qp, uint32_t psn, const struct step *step)
 		.rnr_retry = step->y,
 		.max_rd_atomic = 4,
 	};
+	int mask = IBV_QP_STATE | IBV_QP_SQ_PSN;
 
-	return ibv_modify_qp(qp, &attr,
-			     IBV_QP_STATE | IBV_QP_SQ_PSN |
-				     (qp->qp_type != IBV_QPT_RC && qp->qp_type != IBV_QPT_XRC_SEND
-					      ? 0
-					      : IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT |
-							IBV_QP_RNR_RETRY |
-							IBV_QP_MAX_QP_RD_ATOMIC));
+	if (qp->qp_type == IBV_QPT_RC || qp->qp_type == IBV_QPT_XRC_SEND)
+		mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY |
+			IBV_QP_MAX_QP_RD_ATOMIC;
+	return ibv_modify_qp(qp, &attr, mask);
 }
 
 /* value[0] names the call that failed: 1 INIT, 2 RTR, 3 RTS, 4 the address handle. */

@@ -29,21 +29,19 @@ enum kind {
 	FLAG,
 	TEXT,
 	NUMBER,
-	SECONDS,
 	SPECIAL, /* parse_special() */
 };
 
 static struct options {
 	struct world_options world;
-	int64_t seed, programs, threads, time;
+	int64_t seed, programs, threads, time, patience; /* @time and @patience in seconds */
 	const char *replay, *rules;
 	bool print, list, events, serve, no_shrink, first, quiet, json, tap;
 } options = {
-	.world = { .agent = { .gid_index = -1, .port = 1, .patience = 20 * SECOND },
-		   .user = -1,
-		   .port = "18514" },
+	.world = { .agent = { .gid_index = -1, .port = 1 }, .user = -1, .port = "18514" },
 	.seed = 1,
 	.programs = 1000,
+	.patience = 20,
 };
 
 #define AGENT options.world.agent
@@ -59,7 +57,7 @@ static const struct {
 	{ "port", "N", 'i', NUMBER, &AGENT.port, "the port of the device (1)" },
 	{ "seed", "N", 's', NUMBER, &options.seed, "the first seed (1)" },
 	{ "programs", "N", 'n', NUMBER, &options.programs, "how many programs (1000)" },
-	{ "time", "SECONDS", 't', SECONDS, &options.time, "end after this time" },
+	{ "time", "SECONDS", 't', NUMBER, &options.time, "end after this time" },
 	{ "threads", "N", 'm', NUMBER, &options.threads, "threads of each side: 1 to 4" },
 	{ "rules", "LIST", 'r', TEXT, &options.rules, "only these rules, such as 1,lives" },
 	{ "known", "FILE", 'k', SPECIAL, NULL, "deviations that are no failures" },
@@ -70,7 +68,7 @@ static const struct {
 	{ "user", "UID", 'u', NUMBER, &options.world.user, "the second process is of this user" },
 	{ "serve", NULL, 'S', FLAG, &options.serve, "be the PEER of other hosts" },
 	{ "tcp-port", "PORT", 'P', TEXT, &options.world.port, "where (18514)" },
-	{ "patience", "S", 'w', SECONDS, &AGENT.patience, "how long a completion may take (20)" },
+	{ "patience", "S", 'w', NUMBER, &options.patience, "how long a completion may take (20)" },
 	{ "events", NULL, 'e', FLAG, &options.events, "print what happened in each program" },
 	{ "first", NULL, 'f', FLAG, &options.first, "end with the first finding" },
 	{ "no-shrink", NULL, 1, FLAG, &options.no_shrink, "do not look for the shortest program" },
@@ -213,7 +211,8 @@ static int run(const struct options *o, struct report *report)
 	offer_least(&world, &report->offer);
 	if (o->replay && replay_read(o->replay, &program) < 0)
 		return EXIT_USAGE;
-	for (int64_t i = 0; i < o->programs && (!o->time || now() < start + o->time); i++) {
+	for (int64_t i = 0; i < o->programs && (!o->time || now() < start + o->time * SECOND);
+	     i++) {
 		if (!o->replay)
 			generate(o->seed + i, o->threads, &report->offer, &program);
 		if (o->print) {
@@ -264,9 +263,7 @@ static const char *parse_value(unsigned int row)
 		*(const char **)to = optarg;
 		return NULL;
 	case NUMBER:
-	case SECONDS:
 		*(int64_t *)to = strtoll(optarg, NULL, 0);
-		*(int64_t *)to *= option_rows[row].kind == SECONDS ? SECOND : 1;
 		return NULL;
 	default:
 		return parse_special(option_rows[row].letter);
@@ -297,6 +294,7 @@ static const char *parse(int argc, char **argv)
 	}
 	if (options.time)
 		options.programs = INT64_MAX;
+	AGENT.patience = options.patience * SECOND;
 	if (optind < argc)
 		options.world.peer = argv[optind++];
 	if (options.threads < 0 || options.threads > THREADS)

@@ -21,11 +21,6 @@ static const struct event *drained(const struct check *c, const struct message *
 	return NULL;
 }
 
-static bool vanished(const struct message *m)
-{
-	return released_by(m, CAUSE_RESET) || released_by(m, CAUSE_DESTROY);
-}
-
 RULE(completes)
 {
 	const struct event *end;
@@ -33,7 +28,8 @@ RULE(completes)
 	if (!is_send_side(m) || !signaled(c, m) || !m->accepted)
 		return;
 	end = drained(c, m);
-	if (!end || (vanished(m) && m->completions < m->accepted))
+	if (!end || (m->completions < m->accepted &&
+		     (released_by(m, CAUSE_RESET) || released_by(m, CAUSE_DESTROY))))
 		return;
 	keeps(c, end, m->completions >= m->accepted,
 	      "#%u was posted %u times and completed %u times", s->id, m->accepted, m->completions);

@@ -51,10 +51,9 @@ RULE(bad_wr)
 /* Another request may have bound the window to another region before @e. */
 static bool invalidated(const struct check *c, const struct event *e)
 {
-	FOR_EACH_MESSAGE(c, m)
-	if ((m->step->operation == OP_INV || HAS(m->step, INVALIDATE)) && !before(c, e, m->posted))
-		return true;
-	return false;
+	return ANY(FOR_EACH_MESSAGE(c, m),
+		   (m->step->operation == OP_INV || HAS(m->step, INVALIDATE)) &&
+			   !before(c, e, m->posted));
 }
 
 RULE(bound_region)

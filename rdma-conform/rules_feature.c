@@ -69,19 +69,15 @@ static bool word_at(const struct check *c, const struct message *m, uint64_t *re
 
 static bool is_last(const struct check *c, const struct message *m)
 {
-	FOR_EACH_MESSAGE(c, o)
-	if (o != m && same_target(o, m) && o->order > m->order)
-		return false;
-	return m->accepted;
+	return m->accepted &&
+	       !ANY(FOR_EACH_MESSAGE(c, o), o != m && same_target(o, m) && o->order > m->order);
 }
 
 /* Each atomic operation on the region ended before @e. */
 static bool all_done(const struct check *c, const struct message *m, const struct event *e)
 {
-	FOR_EACH_MESSAGE(c, o)
-	if (same_target(o, m) && o->accepted && !finish_before(c, &o->released, e))
-		return false;
-	return true;
+	return !ANY(FOR_EACH_MESSAGE(c, o),
+		    same_target(o, m) && o->accepted && !finish_before(c, &o->released, e));
 }
 
 /* Check each read of the 8 bytes at @offset of @region after all atomic operations. */

@@ -7,18 +7,16 @@
 static void report(struct check *c, const struct wound *w)
 {
 	const struct event *run = &w->seen;
-	char held[64] = "bytes without a tag";
+	char held[64] = "bytes without a tag", request[32] = "";
 
 	if (run->kind == EVENT_RUN && run->run.kind == RUN_TAG)
 		snprintf(held, sizeof(held), "byte %" PRIu64 " of #%u.%u",
 			 run->run.from + w->offset - run->run.offset, run->run.id,
 			 run->run.generation);
 	if (w->writer)
-		keeps(c, w->look, false, "%u wrong bytes from %u on; the first is %s, request #%u",
-		      w->length, w->offset, held, w->writer->request->step->id);
-	else
-		keeps(c, w->look, false, "%u wrong bytes from %u on; the first is %s", w->length,
-		      w->offset, held);
+		snprintf(request, sizeof(request), ", request #%u", w->writer->request->step->id);
+	keeps(c, w->look, false, "%u wrong bytes from %u on; the first is %s%s", w->length,
+	      w->offset, held, request);
 }
 
 #define ANY_OPERATION -1
@@ -50,14 +48,10 @@ RULE(success_bytes)
 		wounds(c, HARM_ORDER, 0, operation);
 }
 
-RULE(foreign)
+/* The argument is the harm. */
+RULE(harmed)
 {
-	wounds(c, HARM_FOREIGN, 0, ANY_OPERATION);
-}
-
-RULE(refused)
-{
-	wounds(c, HARM_REFUSED, 0, ANY_OPERATION);
+	wounds(c, c->rule->argument, 0, ANY_OPERATION);
 }
 
 RULE(write_order)

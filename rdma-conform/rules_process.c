@@ -27,15 +27,14 @@ static bool gone_before(const struct check *c, const struct event *qp, const str
 RULE(unique_numbers)
 {
 	FOR_EACH_EVENT(c, a)
-	for (const struct event *b = a + 1; c->trial->offers[0].same_address && makes_qp(c, a) &&
-					    b < c->trial->events + c->trial->count;
-	     b++)
-		if (makes_qp(c, b))
-			keeps(c, b,
-			      a->done.value[0] != b->done.value[0] || gone_before(c, a, b) ||
-				      gone_before(c, b, a),
-			      "the queue pairs of step %u and of step %u both have the number 0x%x",
-			      a->step + 1, b->step + 1, (unsigned int)a->done.value[0]);
+	if (c->trial->offers[0].same_address && makes_qp(c, a))
+		FOR_EACH_EVENT(c, b)
+	if (b > a && makes_qp(c, b))
+		keeps(c, b,
+		      a->done.value[0] != b->done.value[0] || gone_before(c, a, b) ||
+			      gone_before(c, b, a),
+		      "the queue pairs of step %u and of step %u both have the number 0x%x",
+		      a->step + 1, b->step + 1, (unsigned int)a->done.value[0]);
 }
 
 RULE(lives)

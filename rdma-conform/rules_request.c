@@ -52,16 +52,11 @@ static bool on_demand(const struct check *c, uint8_t side, uint8_t region)
 
 static bool right_concerns(const struct check *c, const struct step *s)
 {
-	switch (c->rule->argument) {
-	case RIGHT_ON_DEMAND:
+	if (c->rule->argument == RIGHT_ON_DEMAND)
 		return on_demand(c, !s->side, s->remote) ||
 		       (s->pieces && on_demand(c, s->side, s->piece[0].region));
-	case RIGHT_STOPPED:
-		return done_on(c, VERB_STOP, 0, 0, NO_OBJECT) ||
-		       done_on(c, VERB_STOP, 1, 0, NO_OBJECT);
-	default:
-		return true;
-	}
+	return c->rule->argument != RIGHT_STOPPED || done_on(c, VERB_STOP, 0, 0, NO_OBJECT) ||
+	       done_on(c, VERB_STOP, 1, 0, NO_OBJECT);
 }
 
 RULE(right_succeeds)
@@ -99,12 +94,11 @@ RULE(too_long)
 /* Before @e no step connected its queue pair or moved it to another state. */
 static bool still_reset(const struct check *c, const struct event *e)
 {
-	FOR_EACH_STEP(c, d, s)
-	if (d != e && d->side == e->side && s->object == step_of(c, e)->object &&
-	    (s->verb == VERB_CONNECT || (s->verb == VERB_MODIFY && !d->done.error)) &&
-	    !before(c, e, d))
-		return false;
-	return true;
+	return !ANY(FOR_EACH_STEP(c, d, s), d != e && d->side == e->side &&
+						    s->object == step_of(c, e)->object &&
+						    (s->verb == VERB_CONNECT ||
+						     (s->verb == VERB_MODIFY && !d->done.error)) &&
+						    !before(c, e, d));
 }
 
 RULE(post_in_reset)
@@ -122,12 +116,10 @@ RULE(illegal_move)
 /* A request of the queue pair had no completion when @e happened, and may have failed. */
 static bool may_have_failed(const struct check *c, const struct event *e)
 {
-	FOR_EACH_MESSAGE(c, m)
-	if (m->accepted && m->step->kind == 'q' && m->step->side == e->side &&
-	    m->step->object == step_of(c, e)->object && before(c, m->posted, e) &&
-	    (m->completions < m->accepted || !before(c, m->last, e)))
-		return true;
-	return false;
+	return ANY(FOR_EACH_MESSAGE(c, m),
+		   m->accepted && m->step->kind == 'q' && m->step->side == e->side &&
+			   m->step->object == step_of(c, e)->object && before(c, m->posted, e) &&
+			   (m->completions < m->accepted || !before(c, m->last, e)));
 }
 
 /* Return the state after a step, which was @state before. */
@@ -247,10 +239,8 @@ RULE(late_atomic)
 /* A request of queue pair @number asks the other side for an event. */
 static bool solicited(const struct check *c, uint8_t number)
 {
-	FOR_EACH_MESSAGE(c, m)
-	if (is_send_side(m) && m->step->object == number && HAS(m->step, SOLICITED))
-		return true;
-	return false;
+	return ANY(FOR_EACH_MESSAGE(c, m),
+		   is_send_side(m) && m->step->object == number && HAS(m->step, SOLICITED));
 }
 
 RULE(solicited_only)
@@ -266,10 +256,8 @@ RULE(solicited_only)
 /* The thread of @e polled a completion after it. */
 static bool polled_behind(const struct check *c, const struct event *e)
 {
-	FOR_EACH_WC(c, wc)
-	if (wc > e && wc->side == e->side && wc->thread == e->thread && wc->step > e->step)
-		return true;
-	return false;
+	return ANY(FOR_EACH_WC(c, wc),
+		   wc > e && wc->side == e->side && wc->thread == e->thread && wc->step > e->step);
 }
 
 RULE(armed_event)

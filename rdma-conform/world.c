@@ -18,20 +18,14 @@
 #define FOREVER	    INT64_MAX / 2
 #define START_LIMIT 60000000000ll /* ns to open the device, independent of @patience */
 
-static unsigned int events_count(const struct agent *agent)
-{
-	unsigned int count = 0;
-
-	for (unsigned int i = 0; i < THREADS; i++)
-		count += agent->threads[i].count;
-	return count;
-}
-
 static int events_send(const struct agent *agent, int control)
 {
-	uint32_t length = events_count(agent) * sizeof(struct event);
-	int r = wire_write(control, &length, sizeof(length));
+	uint32_t length = 0;
+	int r;
 
+	for (unsigned int i = 0; i < THREADS; i++)
+		length += agent->threads[i].count * sizeof(struct event);
+	r = wire_write(control, &length, sizeof(length));
 	for (unsigned int i = 0; i < THREADS && !r; i++)
 		r = wire_write(control, agent->threads[i].events,
 			       agent->threads[i].count * sizeof(struct event));
@@ -164,9 +158,8 @@ static int start_local(struct world *world)
 			return -errno;
 		world->control[i] = control[i][0];
 		far[i] = control[i][1];
-	}
-	for (unsigned int i = 0; i < 2; i++)
 		start[i] = (struct agent_start){ world->options, i, far[i], peer[i] };
+	}
 	if (world->options->one_process)
 		world->child[0] = agents_fork(start, 2, NULL, 0);
 	for (unsigned int i = 0; i < 2 && !world->options->one_process; i++) {
