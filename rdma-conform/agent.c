@@ -138,9 +138,7 @@ bool worth_waiting(struct agent *agent, int64_t end)
 
 void step_pause(struct agent_thread *t, const struct step *step, struct object *o)
 {
-	struct timespec time = { .tv_sec = step->n / 1000000, .tv_nsec = step->n % 1000000 * 1000 };
-
-	nanosleep(&time, NULL);
+	usleep(step->n);
 }
 
 /* The objects of the process do not change when a child with copies of them exits. */

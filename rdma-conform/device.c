@@ -29,23 +29,20 @@ bool gid_is_ipv4(const union ibv_gid *gid)
 }
 
 /* Prefer RoCEv2, then an IPv4 address. */
-static int gid_rank(const struct ibv_gid_entry *entry)
-{
-	return (entry->gid_type == IBV_GID_TYPE_ROCE_V2) * 2 + gid_is_ipv4(&entry->gid);
-}
-
 static int gid_choose(struct agent *agent, int wanted)
 {
 	struct ibv_gid_entry entry;
-	int best = -1;
+	int best = -1, rank;
 
 	for (int i = 0; i < 256; i++) {
 		if ((wanted >= 0 && i != wanted) ||
 		    ibv_query_gid_ex(agent->context, agent->port, i, &entry, 0) ||
-		    (!entry.gid.global.subnet_prefix && !entry.gid.global.interface_id) ||
-		    gid_rank(&entry) <= best)
+		    (!entry.gid.global.subnet_prefix && !entry.gid.global.interface_id))
 			continue;
-		best = gid_rank(&entry);
+		rank = (entry.gid_type == IBV_GID_TYPE_ROCE_V2) * 2 + gid_is_ipv4(&entry.gid);
+		if (rank <= best)
+			continue;
+		best = rank;
 		agent->gid_index = i;
 		agent->gid = entry.gid;
 	}

@@ -15,15 +15,13 @@
 
 extern const char scenes_text[];
 
+/* A sync follows each phase, except for LINK. */
+#define PHASE_LIST(X) \
+	X(MAKE, make) \
+	X(LINK, link) X(CONNECT, connect) X(ACT, act) X(AFTER, after) X(LOOK, look) X(END, end)
+#define AS_PHASE(name, text) PHASE_##name,
 enum phase {
-	PHASE_MAKE,
-	PHASE_LINK, /* connecting; no sync follows */
-	PHASE_CONNECT,
-	PHASE_ACT,
-	PHASE_AFTER,
-	PHASE_LOOK,
-	PHASE_END,
-	PHASES,
+	PHASE_LIST(AS_PHASE) PHASES
 };
 
 struct maker {
@@ -197,8 +195,7 @@ static void reduce(const struct offer *offer, struct step *step)
 
 static void add_line(struct writing *w, char *line)
 {
-	static const char *const phases[PHASES] = { "make",  "link", "connect", "act",
-						    "after", "look", "end" };
+	static const char *const phases[PHASES] = { PHASE_LIST(AS_TEXT) };
 	const char *name = strsep(&line, " "), *wrong;
 	enum phase phase = 0;
 	struct step step;

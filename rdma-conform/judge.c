@@ -13,7 +13,6 @@
 struct view {
 	struct check *c;
 	const struct event *look;
-	const struct step *step;
 	uint32_t length;
 	uint8_t *seen, *want;
 	uint8_t *known;	   /* 0: anything may be here; else 1 + index of the writer that must have
@@ -344,16 +343,15 @@ static void restore(struct view *v)
 
 static void judge_look(struct check *c, const struct event *look)
 {
-	struct view v = {
-		.c = c, .look = look, .step = step_of(c, look), .length = look->done.value[0]
-	};
+	struct view v = { .c = c, .look = look, .length = look->done.value[0] };
+	const struct step *step = step_of(c, look);
 
 	v.seen = need(calloc(3, v.length + 1));
 	v.want = v.seen + v.length;
 	v.known = v.want + v.length;
 	restore(&v);
-	for (unsigned int i = 0; i < v.step->pieces; i++) {
-		v.part = v.step->piece[i];
+	for (unsigned int i = 0; i < step->pieces; i++) {
+		v.part = step->piece[i];
 		paint_fills(&v);
 		paint_writers(&v);
 		v.base += v.part.length;

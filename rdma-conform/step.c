@@ -6,7 +6,6 @@
 #include "rdma-conform/step.h"
 #include "util/util.h"
 
-#define AS_TEXT(name, text, ...) #text,
 const char *const verb_names[VERB_COUNT] = { VERBS(AS_TEXT) };
 const char *const probe_names[PROBE_COUNT] = { PROBES(AS_TEXT) };
 static const char *const operation_names[OP_COUNT] = { OPERATIONS(AS_TEXT) };

@@ -74,6 +74,7 @@
 	X(CANCEL, cancel, 0)
 /* clang-format on */
 
+#define AS_TEXT(name, text, ...) #text,
 #define AS_VERB(name, ...)	 VERB_##name,
 #define AS_OPERATION(name, text) OP_##name,
 #define AS_WORD(name, text)	 WORD_##name,
