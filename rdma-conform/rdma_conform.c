@@ -205,6 +205,7 @@ static int run(const struct options *o, struct report *report)
 	static struct world world;
 	struct trial trial;
 	int64_t start = now(), last = start;
+	int r = 0;
 
 	if (world_start(&world, &o->world) < 0)
 		return EXIT_NO_DEVICE;
@@ -220,8 +221,9 @@ static int run(const struct options *o, struct report *report)
 			world_stop(&world);
 			return EXIT_KEPT;
 		}
-		if (world_run(&world, &program, &trial) < 0)
-			return EXIT_NO_DEVICE;
+		r = world_run(&world, &program, &trial);
+		if (r < 0)
+			break;
 		if (o->events)
 			trial_print(stdout, &program, &trial);
 		check_trial(&check, &trial, report->wanted, report->exercised);
@@ -232,11 +234,16 @@ static int run(const struct options *o, struct report *report)
 		if (o->first && report_failures(report))
 			break;
 	}
+	if (r < 0)
+		fprintf(stderr, "rdma-conform: the processes did not start again: %s\n",
+			strerror(-r));
 	world_stop(&world);
 	report->seconds = (double)(now() - start) / SECOND;
 	(o->json ? report_json : o->tap ? report_tap : report_text)(report);
 	if (report_failures(report))
 		return EXIT_BROKEN;
+	if (r < 0)
+		return EXIT_NO_DEVICE;
 	return report_doubt(report) ? EXIT_UNPROVEN : EXIT_KEPT;
 }
 
