@@ -104,17 +104,22 @@ uint32_t program_qkey(const struct program *program)
 	return 0x11000000 + program->number * 2;
 }
 
-/* Return the multicast group of the queue pairs with this number. */
-static union ibv_gid program_group(const struct program *program, unsigned int object)
+/* Return the multicast group of the queue pairs with this number: ::ffff:239.x.y.number for IPv4
+ * with RoCEv2, else ff0e::ffff:239.x.y.number. */
+static union ibv_gid program_group(const struct agent *agent, uint8_t number)
 {
-	/* ff0e::ffff:239.x.y.object */
-	return (union ibv_gid){ .raw = { 0xff, 0x0e, [10] = 0xff, 0xff, 239, program->number >> 8,
-					 program->number, object } };
+	uint16_t program = agent->program->number;
+	union ibv_gid gid = { .raw = { 0xff, 0x0e, [10] = 0xff, 0xff, 239, program >> 8, program,
+				       number } };
+
+	if (gid_is_ipv4(&agent->gid))
+		gid.raw[0] = gid.raw[1] = 0;
+	return gid;
 }
 
 static struct ibv_ah *group_address(struct agent *agent, unsigned int object)
 {
-	struct ibv_ah_attr attr = address_of(agent, program_group(agent->program, object), 0);
+	struct ibv_ah_attr attr = address_of(agent, program_group(agent, object), 0);
 
 	attr.is_global = 1;
 	return agent->offer.multicast ? ibv_create_ah(agent->pd, &attr) : NULL;
@@ -128,7 +133,7 @@ void step_attach(struct agent_thread *t, const struct step *step, struct object 
 	if (o->qp.attached == attach) {
 		log_skip(t, attach ? SKIP_BUSY : SKIP_ABSENT);
 	} else {
-		o->qp.attached_to = program_group(t->agent->program, step->object);
+		o->qp.attached_to = program_group(t->agent, step->object);
 		r = attach ? ibv_attach_mcast(o->qp.qp, &o->qp.attached_to, 0)
 			   : ibv_detach_mcast(o->qp.qp, &o->qp.attached_to, 0);
 		o->qp.attached ^= !r;
