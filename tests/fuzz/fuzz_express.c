@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "providers/uroce/host/express.h"
+#include "providers/uroce/host/receive.h"
 #include "providers/uroce/verbs/verbs.h"
 #include "providers/uroce/path/shm/shm_ring.h"
 #include "tests/fuzz/victim.h"

@@ -4,8 +4,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "providers/uroce/host/av.h"
+#include "providers/uroce/host/device.h"
 #include "providers/uroce/host/forward.h"
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/process.h"
 
 enum {
 	HOP_LIMIT = 64, /* for unicast; sockets of the system and the kernel's device send it too */

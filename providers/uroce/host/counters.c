@@ -3,7 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/counters.h"
+#include "providers/uroce/host/qpn.h"
 
 enum {
 	LINE = 1000,

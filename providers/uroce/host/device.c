@@ -4,13 +4,13 @@
 #include <string.h>
 
 #include "providers/uroce/fault/fault.h"
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/counters.h"
+#include "providers/uroce/host/device.h"
+#include "providers/uroce/host/gid.h"
+#include "providers/uroce/host/gsi_ops.h"
 #include "providers/uroce/host/interface.h"
-
-enum {
-	/* IPv6 + UDP + BTH with extensions + ICRC. The kernel's device reserves the same. */
-	PACKET_OVERHEAD = 40 + 8 + BTH_LEN + ATOMIC_ETH_LEN + ICRC_LEN,
-};
+#include "providers/uroce/host/process.h"
+#include "providers/uroce/host/progress.h"
 
 /* --- life --- */
 
@@ -144,25 +144,6 @@ void uroce_dev_put(struct uroce_dev *dev)
 }
 
 /* --- properties of the interface --- */
-
-static enum ibv_mtu mtu_of_link(uint32_t link_mtu)
-{
-	enum ibv_mtu mtu = IBV_MTU_4096;
-
-	while (mtu > IBV_MTU_256 && (128u << mtu) + PACKET_OVERHEAD > link_mtu)
-		mtu--;
-	return mtu;
-}
-
-enum ibv_mtu uroce_dev_active_mtu(const struct uroce_dev *dev)
-{
-	return mtu_of_link(dev->link_mtu);
-}
-
-uint32_t uroce_dev_mtu(const struct uroce_dev *dev)
-{
-	return 128u << mtu_of_link(dev->link_mtu);
-}
 
 void uroce_dev_headers_show(struct uroce_dev *dev)
 {

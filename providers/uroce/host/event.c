@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Asynchronous events, and the other upcalls of the engine. */
+/* Asynchronous events. */
 #include <rdma/ib_user_verbs.h>
 
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/event.h"
 
 int uroce_event_open(struct uroce_context *ctx)
 {
@@ -21,12 +21,8 @@ void uroce_event_close(struct uroce_context *ctx)
 	pthread_mutex_destroy(&ctx->event_lock);
 }
 
-/*
- * Put an event into the context's pipe. @raised counts the events of an object that are in the
- * pipe, because destroying the object waits for them. It is NULL for events of the port.
- */
-static void event_put(struct uroce_context *ctx, uint64_t element, enum ibv_event_type type,
-		      uint32_t *raised)
+void uroce_event_put(struct uroce_context *ctx, uint64_t element, enum ibv_event_type type,
+		     uint32_t *raised)
 {
 	struct ib_uverbs_async_event_desc desc = { .element = element, .event_type = type };
 	int r;
@@ -51,30 +47,12 @@ void uroce_event_purge(struct uroce_context *ctx, const void *object, uint32_t *
 	pthread_mutex_unlock(&ctx->event_lock);
 }
 
-static void engine_async(struct ibv_context *ctx, uint64_t element, enum ibv_event_type type,
-			 uint32_t *raised)
-{
-	event_put(to_uctx(ctx), element, type, raised);
-}
-
-static void engine_wake(struct uroce_engine *engine)
-{
-	uroce_thread_wake(engine_host(engine));
-}
-
-const struct engine_events uroce_engine_events = {
-	.async = engine_async,
-	.wake = engine_wake,
-	.run = uroce_qp_run,
-	.stopped = uroce_qp_show,
-};
-
 void uroce_event_port(struct uroce_dev *dev, enum ibv_event_type type)
 {
 	struct uroce_context *ctx;
 
 	pthread_mutex_lock(&dev->lock);
 	LIST_FOREACH(ctx, &dev->contexts, entry)
-		event_put(ctx, 1, type, NULL);
+		uroce_event_put(ctx, 1, type, NULL);
 	pthread_mutex_unlock(&dev->lock);
 }

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "providers/uroce/host/express.h"
+#include "providers/uroce/host/qpn.h"
 
 bool uroce_express_possible(const struct uroce_qp *qp)
 {
@@ -188,6 +189,12 @@ static void ack_receive(struct uroce_qp *qp, uint32_t ack)
 		ack_take(qp, psn);
 	else
 		uroce_comp_ack(qp, psn, ack >> 24, 0);
+}
+
+void uroce_qp_run(struct uroce_qp *qp, uint64_t now)
+{
+	if (!qp->express || !uroce_express_send(qp))
+		uroce_req_run(qp, now);
 }
 
 /* --- receiving --- */

@@ -10,7 +10,7 @@
 #ifndef UROCE_EXPRESS_H
 #define UROCE_EXPRESS_H
 
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/objects.h"
 
 /* Send posted requests. Under qp->lock. Return: true if no request is left for the requester. */
 bool uroce_express_send(struct uroce_qp *qp);
@@ -29,5 +29,11 @@ bool uroce_express_receive(struct path_host *paths, const void *peer, unsigned i
  */
 bool uroce_express_datagram(struct path_host *paths, const union ibv_gid *sgid, const uint8_t *data,
 			    uint32_t length);
+
+/* Send posted requests, by the short way (express.c) if possible. Under qp->lock. */
+void uroce_qp_run(struct uroce_qp *qp, uint64_t now);
+
+/* Return whether the QP may ever use the short way. Decided when its address vector is set. */
+bool uroce_express_possible(const struct uroce_qp *qp);
 
 #endif

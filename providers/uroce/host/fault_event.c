@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Events that a fault rule raises. */
 #include "providers/uroce/fault/fault.h"
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/event.h"
+#include "providers/uroce/host/qpn.h"
 
 static void qp_fatal(struct uroce_qp *qp)
 {

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The end of peers: QPs that are connected to them fail, and their structs are freed. */
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/former.h"
+#include "providers/uroce/host/objects.h"
+#include "providers/uroce/host/qpn.h"
+#include "providers/uroce/host/show.h"
 
 void uroce_qps_peer_gone(struct uroce_host *host, const struct uroce_path *path, const void *peer)
 {

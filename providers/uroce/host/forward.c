@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "providers/uroce/host/forward.h"
+#include "providers/uroce/host/poller.h"
 
 enum {
 	WAITING_MAX = 1024,

@@ -7,7 +7,7 @@
 #ifndef UROCE_FORWARD_H
 #define UROCE_FORWARD_H
 
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/objects.h"
 
 struct uroce_forward;
 

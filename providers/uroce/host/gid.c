@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "providers/uroce/host/address_list.h"
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/event.h"
+#include "providers/uroce/host/gid.h"
+#include "providers/uroce/host/gsi_ops.h"
 #include "providers/uroce/host/interface.h"
 
 enum {

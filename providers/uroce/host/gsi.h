@@ -8,11 +8,39 @@
 #ifndef UROCE_GSI_H
 #define UROCE_GSI_H
 
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/objects.h"
 
 enum {
 	GSI_PACKET_MAX = UROCE_HEADER_MAX + GSI_MAD_LEN,
 	GSI_PATHS = 256,
+	/* MADs waiting for the manager; the queue drops more, as a network would */
+	GSI_QUEUE = 1 << 14,
+};
+
+/* Resolved path to another host, valid until @until (ns). */
+struct gsi_path {
+	uint64_t until;
+	union ibv_gid dgid;
+	struct uroce_av av;
+};
+
+struct gsi_paths {
+	pthread_mutex_t lock;
+	struct gsi_path place[GSI_PATHS];
+};
+
+/* QP1 of a device, and the MADs that wait for its manager. */
+struct uroce_gsi {
+	pthread_mutex_t lock;
+	struct verbs_gsi_taker taker;
+	int fd;
+	bool rung; /* fd is readable */
+	bool came; /* on host->gsi_came; under progress_lock */
+	SLIST_ENTRY(uroce_gsi) came_entry;
+	uint32_t head, tail; /* free running; 0 if the queue is empty */
+	atomic_uint psn;
+	struct gsi_paths paths;
+	struct verbs_gsi_mad queue[GSI_QUEUE]; /* pages are allocated at their first use */
 };
 
 /* A MAD on its way to a process of this host. */
@@ -48,6 +76,8 @@ int uroce_gsi_route_again(struct uroce_host *host, const struct gsi_transit *tra
 /* Build the UD packet of a MAD. Return: its length in bytes. */
 uint32_t uroce_gsi_pack(const struct gsi_transit *transit, uint8_t ret_packet[GSI_PACKET_MAX]);
 
+/* Make the descriptor readable until the queue is empty. Under gsi->lock. */
+void uroce_gsi_ring(struct uroce_gsi *gsi);
 /* Queue the MAD for the manager of this process. Return: whether a manager uses the address. */
 bool uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transit);
 
@@ -57,18 +87,6 @@ bool uroce_gsi_deliver(struct uroce_host *host, const struct gsi_transit *transi
  */
 bool uroce_gsi_is_ours(struct uroce_host *host, const union ibv_gid *gid);
 
-/* Resolved path to another host, valid until @until (ns). */
-struct gsi_path {
-	uint64_t until;
-	union ibv_gid dgid;
-	struct uroce_av av;
-};
-
-struct gsi_paths {
-	pthread_mutex_t lock;
-	struct gsi_path place[GSI_PATHS];
-};
-
 /* gsi_path.c: resolve the path of @mad to its destination. */
 int uroce_gsi_path(struct uroce_dev *dev, struct gsi_paths *paths, const struct verbs_gsi_mad *mad,
 		   struct uroce_av *ret_av);
@@ -77,5 +95,11 @@ int uroce_gsi_path(struct uroce_dev *dev, struct gsi_paths *paths, const struct 
  */
 void uroce_board_manager(struct uroce_shm *shm);
 int uroce_board_service(struct uroce_shm *shm, uint64_t id, const union ibv_gid *gid, bool on);
+/*
+ * Find a service on a board. The board may belong to another process, so the search ends whatever
+ * the board contains.
+ */
+const struct shm_service *uroce_board_service_find(const struct shm_board *board, uint64_t id,
+						   const union ibv_gid *gid);
 
 #endif

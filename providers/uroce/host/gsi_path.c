@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "providers/uroce/host/av.h"
 #include "providers/uroce/host/gsi.h"
 
 #define PATH_LIFE 1000000000ull /* ns */

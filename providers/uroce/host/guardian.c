@@ -12,6 +12,8 @@
 
 #include "providers/uroce/guardian/guardian.h"
 #include "providers/uroce/host/gsi.h"
+#include "providers/uroce/host/guardian.h"
+#include "providers/uroce/host/process.h"
 #include "providers/uroce/host/spawn.h"
 #include "util/cancel.h"
 

@@ -3,11 +3,21 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 
 #include "providers/uroce/fault/fault.h"
+#include "providers/uroce/host/event.h"
 #include "providers/uroce/host/forward.h"
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/gid.h"
+#include "providers/uroce/host/guardian.h"
+#include "providers/uroce/host/import_door.h"
+#include "providers/uroce/host/process.h"
+#include "providers/uroce/host/progress.h"
+#include "providers/uroce/host/qpn.h"
+#include "providers/uroce/host/receive.h"
+#include "providers/uroce/host/show.h"
+#include "providers/uroce/host/thread.h"
+#include "providers/uroce/host/watch.h"
+#include "providers/uroce/host/xrc.h"
 #include "util/env.h"
 
 static pthread_mutex_t the_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -39,25 +49,6 @@ static void here_free(struct uroce_host *host)
 {
 	if (host->here != &always)
 		munmap(host->here, sizeof(*host->here));
-}
-
-int uroce_host_inherited(const struct uroce_host *host)
-{
-	static _Atomic pid_t logged;
-	pid_t pid = getpid();
-
-	if (atomic_exchange(&logged, pid) != pid)
-		log_err("uroce: opened in process %d, used in its child %d: open the device again after fork(), "
-			"see rdma-symptoms(7)",
-			host->pid, pid);
-	return -EIO;
-}
-
-ino_t uroce_net_namespace(void)
-{
-	struct stat net;
-
-	return stat("/proc/thread-self/ns/net", &net) ? 0 : net.st_ino;
 }
 
 /* --- create and free --- */

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/import_door.h"
+#include "providers/uroce/host/watch.h"
 
 #define DOOR_NAME "uroce-context-"
 

@@ -4,7 +4,6 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "providers/uroce/host/host.h"
 #include "providers/uroce/host/interface.h"
 
 static void speed_query(struct uroce_interface *interface)

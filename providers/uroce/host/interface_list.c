@@ -9,8 +9,9 @@
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 
-#include "providers/uroce/host/host.h"
 #include "providers/uroce/host/interface.h"
+#include "providers/uroce/host/interface_list.h"
+#include "providers/uroce/host/process.h"
 #include "util/env.h"
 #include "util/netlink.h"
 

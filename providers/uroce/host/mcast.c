@@ -7,7 +7,9 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/mcast.h"
+#include "providers/uroce/host/process.h"
+#include "providers/uroce/host/watch.h"
 #include "util/cancel.h"
 
 struct member {

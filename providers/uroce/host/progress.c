@@ -2,7 +2,9 @@
 /* Receive passes. A pass handles received packets, owed acknowledgements and due timers. */
 #include "providers/uroce/fault/fault.h"
 #include "providers/uroce/host/forward.h"
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/mcast.h"
+#include "providers/uroce/host/poller.h"
+#include "providers/uroce/host/progress.h"
 
 enum {
 	BUDGET = 32,	   /* limit of a pass: packets of a peer, or datagrams of a device */

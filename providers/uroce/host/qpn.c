@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* QP numbers: assigning and finding them, and the end of a QP. */
+/* QP numbers: assigning them, and the end of a QP. */
 #include <time.h>
 
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/counters.h"
+#include "providers/uroce/host/progress.h"
+#include "providers/uroce/host/qpn.h"
+#include "providers/uroce/host/show.h"
 
 enum {
 	SETTLE_PAUSE = 100000, /* ns: pause in which the peer may empty its full ring */
@@ -18,19 +21,12 @@ enum {
 
 /* --- numbers; under host->lock --- */
 
-/* Return the process's block that contains the index; 0: none. */
-static uint16_t block_of(const struct uroce_host *host, uint32_t index)
-{
-	return atomic_load_explicit(&host->paths.blocks[index >> UROCE_QPN_BLOCK_BITS],
-				    memory_order_relaxed);
-}
-
 static unsigned int blocks_count(const struct uroce_host *host)
 {
 	unsigned int count = 0;
 
 	for (uint32_t index = 0; index <= QP_INDEX_MASK; index += BLOCK)
-		count += block_of(host, index) != 0;
+		count += uroce_qpn_block(host, index) != 0;
 	return count;
 }
 
@@ -89,7 +85,7 @@ static void rests_end(struct uroce_host *host, struct uroce_rest *rest)
  */
 static bool part_look(struct uroce_host *host, uint32_t index)
 {
-	uint16_t slot = block_of(host, index);
+	uint16_t slot = uroce_qpn_block(host, index);
 	uint32_t bit = 1u << uroce_qpn_part(index), first = index & ~(PART - 1u);
 
 	if (slot != host->paths.slot || host->parts_looked & bit)
@@ -184,7 +180,7 @@ static int index_take(struct uroce_host *host, unsigned int strand, uint32_t *re
 		 * Continue at the same place of the next block, so that the first number of that
 		 * block is random as well.
 		 */
-		if (!block_of(host, index)) {
+		if (!uroce_qpn_block(host, index)) {
 			host->next_qpn = index + BLOCK;
 			continue;
 		}
@@ -255,7 +251,7 @@ int uroce_qpn_alloc(struct uroce_qp *qp)
 	pthread_mutex_lock(&host->lock);
 	r = index_take(host, strand_wanted(host, qp), &index);
 	if (!r) {
-		qp->vqp.qp.qp_num = (uint32_t)block_of(host, index) << UROCE_QPN_BLOCK_BITS |
+		qp->vqp.qp.qp_num = (uint32_t)uroce_qpn_block(host, index) << UROCE_QPN_BLOCK_BITS |
 				    (index & BLOCK_MASK);
 		qp->strand = uroce_qpn_strand(index);
 		strand_join(host, qp);
@@ -265,37 +261,6 @@ int uroce_qpn_alloc(struct uroce_qp *qp)
 	}
 	pthread_mutex_unlock(&host->lock);
 	return r;
-}
-
-/* --- QPs by number --- */
-
-struct uroce_qp *uroce_qp_next(struct uroce_host *host, uint32_t *index)
-{
-	for (; *index <= QP_INDEX_MASK; ++*index) {
-		struct uroce_qp *qp;
-
-		while (*index <= QP_INDEX_MASK && !block_of(host, *index))
-			*index = ROUND_UP(*index + 1, BLOCK);
-		if (*index > QP_INDEX_MASK)
-			break;
-		qp = atomic_load_explicit(&host->qps[*index], memory_order_acquire);
-		if (qp)
-			return qp;
-	}
-	return NULL;
-}
-
-/*
- * Find a QP with any strand locked. Destroying a QP empties its slot and then takes the locks of
- * all strands, so the QP found here stays valid.
- */
-struct uroce_qp *uroce_qp_find(struct uroce_host *host, uint32_t qpn)
-{
-	struct uroce_qp *qp;
-
-	path_assert_inside(&host->paths);
-	qp = atomic_load_explicit(&host->qps[uroce_qpn_index(qpn)], memory_order_acquire);
-	return qp && qp->vqp.qp.qp_num == qpn ? qp : NULL;
 }
 
 /* Free the number of a QP. Afterwards holders of host->lock do not find the QP by it. */

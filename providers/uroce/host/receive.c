@@ -4,8 +4,13 @@
 
 #include "providers/uroce/fault/fault.h"
 #include "providers/uroce/host/express.h"
+#include "providers/uroce/host/former.h"
 #include "providers/uroce/host/forward.h"
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/gsi_ops.h"
+#include "providers/uroce/host/mcast.h"
+#include "providers/uroce/host/qpn.h"
+#include "providers/uroce/host/receive.h"
+#include "providers/uroce/host/watch.h"
 
 static void qp_packet(struct uroce_qp *qp, struct uroce_packet *pkt, uint64_t now)
 {
@@ -169,9 +174,3 @@ const struct path_events uroce_path_events = {
 	.watch = watch,
 	.unwatch = unwatch,
 };
-
-void uroce_qp_run(struct uroce_qp *qp, uint64_t now)
-{
-	if (!qp->express || !uroce_express_send(qp))
-		uroce_req_run(qp, now);
-}

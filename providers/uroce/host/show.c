@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Entries of this process's board: QPs that receive, and regions that peers may access. */
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/objects.h"
+#include "providers/uroce/host/show.h"
+#include "providers/uroce/host/watch.h"
 
 static bool qp_receives(const struct uroce_qp *qp)
 {

@@ -7,14 +7,17 @@
 #include <limits.h>
 
 #include "providers/uroce/fault/fault.h"
+#include "providers/uroce/host/event.h"
 #include "providers/uroce/host/forward.h"
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/gid.h"
+#include "providers/uroce/host/gsi_ops.h"
+#include "providers/uroce/host/poller.h"
+#include "providers/uroce/host/progress.h"
+#include "providers/uroce/host/thread.h"
 #include "providers/uroce/host/watch.h"
 #include "util/thread.h"
 
 enum {
-	/* minimum passes of a poller, because programs poll once or twice before they sleep */
-	POLLER_PASSES = 64,
 	ENTER_SPINS = 200, /* spins that take some microseconds, longer than most passes */
 	/*
 	 * Ticks in ms. Each tick takes the processor from a poller, so ticks become longer after
@@ -41,7 +44,8 @@ struct uroce_thread {
 
 static bool poller_at_work(struct uroce_host *host)
 {
-	return atomic_load_explicit(&host->poller_passes, memory_order_relaxed) >= POLLER_PASSES;
+	return atomic_load_explicit(&host->poller_passes, memory_order_relaxed) >=
+	       UROCE_POLLER_PASSES;
 }
 
 /*
@@ -291,31 +295,6 @@ static void *thread_main(void *arg)
 	}
 	uroce_shm_life_end(thread->host->shm);
 	return NULL;
-}
-
-void uroce_thread_wake(struct uroce_host *host)
-{
-	uint64_t one = 1;
-
-	(void)!uroce_call_write(host->shm->bell, &one, sizeof(one));
-}
-
-void uroce_thread_poller_came(struct uroce_host *host)
-{
-	unsigned int passes = atomic_load_explicit(&host->poller_passes, memory_order_relaxed);
-
-	atomic_store_explicit(&host->poller_passes, passes + 1, memory_order_relaxed);
-	if (passes < POLLER_PASSES)
-		return;
-	if (!atomic_exchange_explicit(&host->watching, true, memory_order_relaxed))
-		uroce_thread_wake(host);
-}
-
-void uroce_thread_poller_leaves(struct uroce_host *host)
-{
-	atomic_store_explicit(&host->poller_passes, 0, memory_order_relaxed);
-	if (atomic_exchange_explicit(&host->watching, false, memory_order_seq_cst))
-		uroce_thread_wake(host);
 }
 
 /* --- start and stop --- */

@@ -12,7 +12,8 @@
 #include <sys/sysmacros.h>
 #include <sys/un.h>
 
-#include "providers/uroce/host/host.h"
+#include "providers/uroce/host/qpn.h"
+#include "providers/uroce/host/xrc.h"
 
 struct uroce_domain {
 	LIST_ENTRY(uroce_domain) entry;

@@ -2,6 +2,7 @@
 /* The number of packets that a QP keeps on their way, and its reaction to congestion that it
  * measures or is notified of. */
 #include "tests/unit/uroce/fixture.h"
+#include "providers/uroce/host/receive.h"
 
 enum {
 	FIRST = 8,
