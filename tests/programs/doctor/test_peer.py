@@ -190,10 +190,24 @@ def case_slow(program):
     assert found["first_failure"] == "slow" and "did not run" in found["cause"] and "cpu.max" in found["fix"], found
 
 
+def keep_busy(connection, ended):
+    """Ask the server for a datagram again and again, because it ends a silent client."""
+    connection.sendall(hello())
+    while not ended.wait(1):
+        connection.sendall(message(FLOW, 0, 1, 1, 1, 8))
+
+
 def case_absent(program):
     """No server, a server of something else, one that says nothing, and one that serves another client."""
-    with Server(program), socket.create_connection((THERE, PORT)):
-        found = ask(program)
+    with Server(program), socket.create_connection((THERE, PORT)) as connection:
+        ended = threading.Event()
+        thread = threading.Thread(target=keep_busy, args=(connection, ended))
+        thread.start()
+        try:
+            found = ask(program)
+        finally:
+            ended.set()
+            thread.join()
         assert found["first_failure"] == "peer" and "one client at a time" in found["cause"], found
         assert f"no other client uses {THERE}" in found["fix"], found
     found = ask(program)
