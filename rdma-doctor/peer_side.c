@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <arpa/inet.h>
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -17,7 +16,6 @@ enum {
 	RC_WINDOW = 16,
 	UD_PLACE = PEER_LOAD_BYTES, /* offsets in the region; data to send is at 0 */
 	REGION = (UD_PLACE + UD_RECEIVES * UD_BYTES + 4095) & ~4095,
-	FILES = 16, /* that a device needs, and more */
 };
 
 /* A gap between two passes of a loop that is longer than load alone explains. */
@@ -115,29 +113,11 @@ static int port_choose(struct peer_side *side, const uint8_t address[16])
 	return best;
 }
 
-/* Return 0, or -errno if the process may not open some more files. Without them, discovery finds no
- * device, and reports ENODEV. */
-static int files_check(void)
-{
-	int files[FILES], n = 0, error = 0;
-
-	while (n < FILES && !error) {
-		files[n] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
-		if (files[n] < 0)
-			error = errno;
-		else
-			n++;
-	}
-	while (n)
-		close(files[--n]);
-	return -error;
-}
-
 /* The process has no device. Set errno to the reason. @error: errno of the device that could not be
  * opened; 0: there is no such device. Return: the verb that failed. */
 static const char *device_none(int error)
 {
-	int r = files_check();
+	int r = trial_files_check();
 
 	errno = r < 0 ? -r : error ?: ENODEV;
 	return error ? "ibv_open_device" : "a device with an active port";

@@ -4,6 +4,7 @@
  * only during the trial.
  */
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -15,6 +16,7 @@
 #include "rdma-doctor/verbs.h"
 
 #define TRIAL_BYTES 4096 /* bytes to register: a page */
+#define TRIAL_FILES 16	 /* that a device needs, and more */
 
 struct trial_objects {
 	struct ibv_context *ctx;
@@ -168,6 +170,22 @@ void system_try(const char *name, struct trial *ret_trial)
 	*ret_trial = trial;
 }
 
+int trial_files_check(void)
+{
+	int files[TRIAL_FILES], n = 0, error = 0;
+
+	while (n < TRIAL_FILES && !error) {
+		files[n] = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0);
+		if (files[n] < 0)
+			error = errno;
+		else
+			n++;
+	}
+	while (n)
+		close(files[--n]);
+	return -error;
+}
+
 struct trial_list {
 	struct trial trial;
 	unsigned int count;
@@ -197,8 +215,11 @@ static void list_job(const void *arg, void *result)
 
 int system_list(struct trial_device devices[TRIAL_DEVICES], struct trial *ret_trial)
 {
-	struct trial_list found = {};
-	int signal, r = child_run(list_job, NULL, &found, sizeof(found), &signal);
+	static struct trial_list found; /* too large for a small stack */
+	int signal, r;
+
+	found = (struct trial_list){};
+	r = child_run(list_job, NULL, &found, sizeof(found), &signal);
 
 	trial_check_child(&found.trial, r, signal);
 	*ret_trial = found.trial;

@@ -223,7 +223,7 @@ static const char *uroce_choose(const struct doctor *d, const struct trial_devic
 
 static void uroce_check_live(struct doctor *d, struct finding *f)
 {
-	struct trial_device devices[TRIAL_DEVICES];
+	static struct trial_device devices[TRIAL_DEVICES]; /* too large for a small stack */
 	struct trial trial;
 	unsigned int count;
 	const char *chosen;
@@ -236,8 +236,13 @@ static void uroce_check_live(struct doctor *d, struct finding *f)
 	}
 	finding_fail(f, "the library lists %s%s", d->userspace_wanted ? "no " : "no device of it",
 		     d->userspace_wanted ? d->wanted : "");
-	if (trial.said[0])
+	trial.error = trial_files_check();
+	if (trial.error < 0)
+		finding_fail(f, ": %s", strerror(-trial.error));
+	else if (trial.said[0])
 		finding_fail(f, ": %s", log_content(trial.said));
+	if (trial_fix(&trial, f))
+		return;
 	if (strstr(trial.said, "couldn't load driver"))
 		finding_fix(f, "reinstall the package of the provider: ibverbs-provider-uroce or "
 			       "libibverbs-provider-uroce");

@@ -336,6 +336,12 @@ def case_live(options):
                            ("on:lo,,nix", "no interface 'nix'")):  # fmt: skip
         rung = next(one for one in report(options, UROCE=setting)["rungs"] if one["rung"] == "uroce")
         assert words in rung.get("cause", rung.get("found")), (setting, rung)
+    # A limit of open files is named, whichever call it stops.
+    for files in (6, 12):
+        limited = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", options.program, "--json", "--device", "uroce_lo"]
+        result = subprocess.run(limited, stdout=subprocess.PIPE, timeout=120, check=False, env={**os.environ, "UROCE": "on:lo"})
+        found = json.loads(result.stdout)
+        assert "Too many open files" in found["cause"] and "ulimit -n" in found["fix"], (files, found)
     # A log file does not keep the cause from the report.
     with tempfile.TemporaryDirectory() as folder:
         found = report(options, UROCE="on:nix", VERBS_LOG_FILE=f"{folder}/log")

@@ -40,6 +40,11 @@ bool system_library_is_ours(const char **ret_path)
 	return !world.other_library;
 }
 
+int trial_files_check(void)
+{
+	return 0;
+}
+
 int system_list(struct trial_device devices[TRIAL_DEVICES], struct trial *ret_trial)
 {
 	int n = 0;
