@@ -322,7 +322,10 @@ void system_peer(const struct doctor *d, const char *host, struct peer *ret_peer
 	struct peer p = {};
 	int signal, r = child_run(client_job, &job, &p, sizeof(p), &signal);
 
-	if (r < 0) {
+	if (r < 0 && r != -ETIMEDOUT && r != -EFAULT) {
+		p = (struct peer){ .step = PEER_OPEN };
+		verb_failed(&p, -r, "fork");
+	} else if (r < 0) {
 		p = (struct peer){ .step = PEER_GREET };
 		peer_failed(&p, r,
 			    r == -ETIMEDOUT ? "the transfer took more than a minute"

@@ -128,7 +128,7 @@ void rc_check(struct doctor *d, struct finding *f)
 		if (limit_explains(d, t, t->trial.error, f))
 			return;
 		trial_say(&t->trial, f);
-		if (!ending_fix(t->trial.signal, f))
+		if (!ending_fix(t->trial.signal, f) && !trial_fix(&t->trial, f))
 			loss_fix(t, f);
 	} else if (t->iwarp) {
 		finding_unneeded(f, "%s is iWARP: rping -s and rping -c send data through it",

@@ -151,12 +151,12 @@ void trial_check_child(struct trial *trial, int r, int signal)
 		return;
 	trial->error = r;
 	trial->signal = signal;
-	trial->verb = "a process that tries the library";
+	trial->verb = TRIAL_PROCESS;
 	if (r == -EFAULT)
 		ending_say(signal, &said);
 	else
-		text_add(&said,
-			 r == -ETIMEDOUT ? "it hangs: see the kernel log" : "it cannot be made");
+		text_add(&said, r == -ETIMEDOUT ? "it hangs: see the kernel log"
+						: "no process can be made");
 	snprintf(trial->said, sizeof(trial->said), "%.*s", (int)sizeof(trial->said) - 1,
 		 said.chars);
 }

@@ -227,7 +227,7 @@ static void uroce_check_live(struct doctor *d, struct finding *f)
 	struct trial trial;
 	unsigned int count;
 	const char *chosen;
-	int n = system_list(devices, &trial);
+	int n = system_list(devices, &trial), files;
 
 	chosen = uroce_choose(d, devices, n, &count);
 	if (chosen) {
@@ -236,11 +236,13 @@ static void uroce_check_live(struct doctor *d, struct finding *f)
 	}
 	finding_fail(f, "the library lists %s%s", d->userspace_wanted ? "no " : "no device of it",
 		     d->userspace_wanted ? d->wanted : "");
-	trial.error = trial_files_check();
-	if (trial.error < 0)
-		finding_fail(f, ": %s", strerror(-trial.error));
-	else if (trial.said[0])
+	files = trial_files_check();
+	if (files < 0) {
+		trial.error = files;
+		finding_fail(f, ": %s", strerror(-files));
+	} else if (trial.said[0]) {
 		finding_fail(f, ": %s", log_content(trial.said));
+	}
 	if (trial_fix(&trial, f))
 		return;
 	if (strstr(trial.said, "couldn't load driver"))

@@ -28,6 +28,10 @@ void trial_say(const struct trial *trial, struct finding *f)
 
 bool trial_fix(const struct trial *trial, struct finding *f)
 {
+	if (trial->error == -EAGAIN && trial->verb && !strcmp(trial->verb, TRIAL_PROCESS)) {
+		finding_fix(f, "raise the limit of processes: ulimit -u, TasksMax= of a unit");
+		return true;
+	}
 	if (trial->error != -EMFILE && trial->error != -ENFILE)
 		return false;
 	finding_fix(f, "raise the limit of open files: ulimit -n, LimitNOFILE= of a unit%s",

@@ -7,6 +7,7 @@
 
 #include "rdma-doctor/doctor.h"
 
+#define TRIAL_PROCESS "a process that tries the library"
 #define TRIAL_DEVICES 1024 /* maximum devices of the library's list to check */
 
 /* Result of a trial. */

@@ -230,6 +230,18 @@ def case_absent(program):
         assert found["first_failure"] == "peer" and words in found["cause"], found
 
 
+def check_process_limit(program):
+    """The limit of processes permits the process that checks, and not those that try the device."""
+    command = ["prlimit", "--nproc=2", "setpriv", "--reuid", "64123", "--regid", "64123", "--clear-groups", program]
+    if subprocess.run([*command, "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode:
+        print("another user cannot run the program here")
+        return
+    result = subprocess.run([*command, "--peer", THERE, "--json"], stdout=subprocess.PIPE, timeout=300, check=False)
+    found = json.loads(result.stdout)
+    assert found["first_failure"] == "uroce" and "no process can be made" in found["cause"] and "ulimit -u" in found["fix"], found
+    assert "on this host, fork: " in state_of(found, "peer")[1], found
+
+
 def case_limits(program):
     """A limit of open files is reported as such, whatever it keeps a side from. An output that is lost ends the server."""
     for files in (6, 8, 12, 20):
@@ -246,6 +258,7 @@ def case_limits(program):
         limited = ["sh", "-c", 'ulimit -n 12; exec "$@"', "sh", program, "--peer", THERE, "--json"]
         result = subprocess.run(limited, capture_output=True, text=True, timeout=300, check=False)
         assert "on this host, ibv_open_device: Too many open files" in state_of(json.loads(result.stdout), "peer")[1], result
+        check_process_limit(program)
     with open("/dev/full", "w", encoding="ascii") as full:
         result = subprocess.run([program, "--serve"], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
     assert result.returncode == 1 and b"could not be written" in result.stderr, result
