@@ -3,11 +3,16 @@
  * Create rules of software steering under callgrind, which counts the instructions of a rule.
  * Earlier writes are complete before each rule, so that no rule waits for the device.
  *
- * usage: mlx5_steering_instructions RULES
+ * usage: mlx5_steering_instructions RULES [memory]
+ *
+ * memory: write how many bytes of memory a rule needs. They contain its part of the domain and of
+ * the tables. tables.
  */
 #include <arpa/inet.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <infiniband/mlx5dv.h>
 #include <valgrind/callgrind.h>
 
@@ -41,6 +46,19 @@ static void *tir_make(struct ibv_context *context)
 	return mlx5dv_devx_obj_create(context, in, sizeof(in), out, sizeof(out));
 }
 
+/* Return the bytes of the process that are in memory. */
+static size_t memory_used(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "r");
+
+	must(file, "statm");
+	if (fscanf(file, "%*u %lu", &pages) != 1)
+		exit(1);
+	fclose(file);
+	return pages * sysconf(_SC_PAGESIZE);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned count = argc > 1 ? atoi(argv[1]) : 100;
@@ -51,10 +69,13 @@ int main(int argc, char **argv)
 	struct mlx5dv_dr_matcher *matcher;
 	struct mlx5dv_dr_domain *domain;
 	struct ibv_context *context;
+	bool is_memory = argc > 2;
+	size_t before;
 
 	must(list && list[0] ? list : NULL, "device");
 	context = mlx5dv_open_device(list[0], &attr);
 	must(context, "context");
+	before = memory_used();
 	domain = mlx5dv_dr_domain_create(context, MLX5DV_DR_DOMAIN_TYPE_NIC_RX);
 	must(domain, "domain");
 	mask.words[PROTOCOL] = htonl(0xff000000 | VERSION_4);
@@ -70,13 +91,16 @@ int main(int argc, char **argv)
 		value.words[PROTOCOL] = htonl(17u << 24 | VERSION_4);
 		value.words[UDP_PORTS] = htonl(4791);
 		value.words[DST_IP] = htonl(0x0a000000 + i);
-		mlx5dv_dr_domain_sync(domain, MLX5DV_DR_DOMAIN_SYNC_FLAGS_SW);
+		if (!is_memory)
+			mlx5dv_dr_domain_sync(domain, MLX5DV_DR_DOMAIN_SYNC_FLAGS_SW);
 		CALLGRIND_TOGGLE_COLLECT;
 		rule = mlx5dv_dr_rule_create(matcher, (void *)&value, 2, actions);
 		CALLGRIND_TOGGLE_COLLECT;
 		CALLGRIND_DUMP_STATS_AT("rule");
 		must(rule, "rule");
 	}
+	if (is_memory)
+		printf("%zu\n", (memory_used() - before) / count);
 	/* The process ends with its objects, which are not measured. */
 	return 0;
 }
