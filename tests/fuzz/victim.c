@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <time.h>
 
-#include "providers/uroce/host/express.h"
+#include "providers/uroce/host/short_way.h"
 #include "providers/uroce/host/forward.h"
 #include "providers/uroce/engine/engine.h"
 #include "providers/uroce/verbs/verbs.h"
@@ -367,7 +367,7 @@ static void qp_connect(struct uroce_qp *qp, uint32_t peer, bool local)
 		qp->av.peer = &victim.peer;
 		qp->av.mtu = SHM_SEGMENT;
 		qp->av.ref_min = SHM_REF_MIN;
-		qp->express = uroce_express_possible(qp);
+		qp->short_way = uroce_short_way_possible(qp);
 	}
 	qp->dest_qpn = peer;
 	qp->mtu = VICTIM_MTU;

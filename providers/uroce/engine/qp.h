@@ -162,7 +162,7 @@ struct uroce_qp {
 	bool was_connected;    /* packets of an earlier connection may still arrive */
 	bool ending;	       /* the application is about to set it to RESET or ERR */
 	bool peer_lost;	       /* the peer's process is gone: WQEs end as if it did not answer */
-	bool express;	       /* requests may take the short way: express.h */
+	bool short_way;	       /* requests may take the short way: short_way.h */
 	uint16_t send_refused; /* bits: causes of failed posts already explained (send.c, recv.c) */
 	uint8_t recv_refused;
 	struct uroce_sq sq;

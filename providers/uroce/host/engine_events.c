@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Upcalls of the engine. */
 #include "providers/uroce/host/event.h"
-#include "providers/uroce/host/express.h"
+#include "providers/uroce/host/short_way.h"
 #include "providers/uroce/host/objects.h"
 #include "providers/uroce/host/poller.h"
 #include "providers/uroce/host/show.h"

@@ -8,15 +8,15 @@
  * - struct uroce_dev: one per network interface in use, with GIDs, UDP path and port state.
  * - struct uroce_context: one per ibv_open_device().
  *
- * Files, each with a header of its name if others call it; tests/contract/rooms/host.plan lists them
- * on floors:
+ * Files, each with a header of its name if others call it; tests/contract/rooms/host.plan lists
+ * them on floors:
  *
  * - host.c, process.c, device.c, interface.c, mtu.c: create and destroy these three.
  * - interface_list.c: chooses the interfaces that have a device.
  * - progress.c, poller.c, thread.c: receive passes, by pollers and by the progress thread.
  * - watch.c, watch_ready.c: the descriptors that the thread waits for, and what it does then.
  * - receive.c: brings a packet to its QP.
- * - express.c: short way of the most frequent send.
+ * - short_way.c: short way of the most frequent send.
  * - gid.c, address_list.c, av.c, mcast.c: addresses, that is GIDs, address vectors and groups.
  * - xrc.c: XRC domains, and SRQs by number.
  * - qpn.c, qp_find.c: QP numbers, and QPs by number.
@@ -73,7 +73,7 @@
 #include "providers/uroce/host/counters.h"
 #include "providers/uroce/host/device.h"
 #include "providers/uroce/host/event.h"
-#include "providers/uroce/host/express.h"
+#include "providers/uroce/host/short_way.h"
 #include "providers/uroce/host/gid.h"
 #include "providers/uroce/host/gsi_ops.h"
 #include "providers/uroce/host/guardian.h"

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "providers/uroce/fault/fault.h"
-#include "providers/uroce/host/express.h"
+#include "providers/uroce/host/short_way.h"
 #include "providers/uroce/host/former.h"
 #include "providers/uroce/host/forward.h"
 #include "providers/uroce/host/gsi_ops.h"
@@ -164,8 +164,8 @@ static void unwatch(struct path_host *paths, int fd)
 const struct path_events uroce_path_events = {
 	.packet = packet_arrived,
 	.peer_packet = peer_packet_arrived,
-	.bytes = uroce_express_datagram,
-	.peer_bytes = uroce_express_receive,
+	.bytes = uroce_short_way_datagram,
+	.peer_bytes = uroce_short_way_receive,
 	.expected = packet_expected,
 	.foreign = foreign_arrived,
 	.passed_on = was_passed_on,

@@ -27,7 +27,7 @@ static void qp_reset(struct uroce_qp *qp)
 	qp->attr = (struct ibv_qp_attr){};
 	qp->sq_draining = qp->last_wqe_raised = qp->established_raised = false;
 	qp->av = (struct uroce_av){};
-	qp->express = false;
+	qp->short_way = false;
 	qp->peer_lost = false;
 	qp->dest_qpn = 0;
 	/*
@@ -141,7 +141,7 @@ static void qp_install(struct uroce_qp *qp, const struct ibv_qp_attr *attr, int 
 
 	if (mask & IBV_QP_AV) {
 		qp->av = got->av;
-		qp->express = uroce_express_possible(qp);
+		qp->short_way = uroce_short_way_possible(qp);
 		if (!qp->udp_counted && qp->av.path && !qp->av.path->lossless) {
 			qp->udp_counted = true;
 			uroce_qp_network_join(qp);

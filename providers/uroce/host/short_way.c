@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <string.h>
 
-#include "providers/uroce/host/express.h"
+#include "providers/uroce/host/short_way.h"
 #include "providers/uroce/host/qpn.h"
 
-bool uroce_express_possible(const struct uroce_qp *qp)
+bool uroce_short_way_possible(const struct uroce_qp *qp)
 {
 	/*
 	 * A capture replaces the operations of the path, so captured QPs do not use the short way.
@@ -123,7 +123,7 @@ static void messages_send(struct uroce_qp *qp, struct shm_link *link, struct uro
 	uroce_unlock(&link->tx_lock);
 }
 
-bool uroce_express_send(struct uroce_qp *qp)
+bool uroce_short_way_send(struct uroce_qp *qp)
 {
 	struct uroce_swqe *wqe = sq_wqe(&qp->sq, qp->sq.next);
 	struct shm_peer *peer = qp->av.peer;
@@ -193,7 +193,7 @@ static void ack_receive(struct uroce_qp *qp, uint32_t ack)
 
 void uroce_qp_run(struct uroce_qp *qp, uint64_t now)
 {
-	if (!qp->express || !uroce_express_send(qp))
+	if (!qp->short_way || !uroce_short_way_send(qp))
 		uroce_req_run(qp, now);
 }
 
@@ -290,8 +290,8 @@ static bool is_send(const struct uroce_bth *bth, uint32_t length, uint32_t *ret_
 	       length >= BTH_LEN + *ret_pad;
 }
 
-bool uroce_express_receive(struct path_host *paths, const void *peer, unsigned int strand,
-			   const uint8_t *data, uint32_t length, uint32_t ack)
+bool uroce_short_way_receive(struct path_host *paths, const void *peer, unsigned int strand,
+			     const uint8_t *data, uint32_t length, uint32_t ack)
 {
 	struct uroce_bth bth = uroce_bth_read(data);
 	struct uroce_qp *qp;
@@ -304,7 +304,7 @@ bool uroce_express_receive(struct path_host *paths, const void *peer, unsigned i
 	if (unlikely(!qp))
 		return false;
 	uroce_lock(&qp->lock);
-	done = qp->express && qp->av.peer == peer && qp->strand == strand;
+	done = qp->short_way && qp->av.peer == peer && qp->strand == strand;
 	if (done && ack != PATH_NO_ACK)
 		ack_receive(qp, ack);
 	/* The first packet for which the path MTU matters shows whether both QPs have the same. */
@@ -317,8 +317,8 @@ bool uroce_express_receive(struct path_host *paths, const void *peer, unsigned i
 	return done;
 }
 
-bool uroce_express_datagram(struct path_host *paths, const union ibv_gid *sgid, const uint8_t *data,
-			    uint32_t length)
+bool uroce_short_way_datagram(struct path_host *paths, const union ibv_gid *sgid,
+			      const uint8_t *data, uint32_t length)
 {
 	struct uroce_host *host = path_host_host(paths);
 	struct uroce_bth bth = uroce_bth_read(data);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The short path of small sends (providers/uroce/host/express.h) has exactly the effect of the
+ * The short path of small sends (providers/uroce/host/short_way.h) has exactly the effect of the
  * engine. Each input runs twice, with and without it, and the completions and the state of the
  * queue pairs must be the same. The packets come through shared memory, or by the network if the
  * first byte has its highest bit.
@@ -11,8 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "providers/uroce/host/express.h"
 #include "providers/uroce/host/receive.h"
+#include "providers/uroce/host/short_way.h"
 #include "providers/uroce/verbs/verbs.h"
 #include "providers/uroce/path/shm/shm_ring.h"
 #include "tests/fuzz/victim.h"
@@ -39,8 +39,8 @@ struct outcome_qp {
 	uint64_t rx_packets, rx_bytes;
 };
 
-static bool by_network, by_express; /* in this run */
-static bool by_stranger;	    /* a stranger sends this packet, if it comes by the network */
+static bool by_network, by_short_way; /* in this run */
+static bool by_stranger;	      /* a stranger sends this packet, if it comes by the network */
 
 /* The observable result of a run. */
 struct outcome {
@@ -107,7 +107,7 @@ static void packet_deliver(const uint8_t *data, uint32_t length)
 	int header;
 
 	uroce_lock(&victim.host.paths.progress_lock);
-	if (!by_express || !uroce_express_datagram(&victim.host.paths, sgid, data, length)) {
+	if (!by_short_way || !uroce_short_way_datagram(&victim.host.paths, sgid, data, length)) {
 		header = uroce_wire_unpack(data, length, &pkt.hdr, &pkt.payload.length);
 		pkt.payload.data = data + header;
 		if (header >= 0)
@@ -233,19 +233,19 @@ static void act(enum action action, struct input *in, struct outcome *o)
 	victim.peer.link.tx_lap = victim.peer.link.tx_head;
 }
 
-static void live(const uint8_t *data, size_t size, bool express, struct outcome *o)
+static void live(const uint8_t *data, size_t size, bool short_way, struct outcome *o)
 {
 	struct input in = { data, size };
 
 	*o = (struct outcome){};
 	by_network = size && data[0] & 0x80;
-	by_express = express;
+	by_short_way = short_way;
 	victim_begin(!by_network, false);
 	/* No lap ends, and the ring need not grow: the moment at which a ring is full depends on
 	 * the place of its records, which may differ. */
 	victim.peer.link.tx_open = victim.peer.link.tx_span;
 	for (int i = 0; i < VICTIM_QPS; i++)
-		victim.qp[i].express &= express;
+		victim.qp[i].short_way &= short_way;
 	for (int i = 0; i < 64 && in.size; i++)
 		act(input_u8(&in) % ACTIONS, &in, o);
 	outcome_end(o);

@@ -7,33 +7,33 @@
  * All other packets are left to the engine unchanged, and the engine also finds errors in them. The
  * parts of the short way are inlined, because a call would cost as much as most of them do.
  */
-#ifndef UROCE_EXPRESS_H
-#define UROCE_EXPRESS_H
+#ifndef UROCE_SHORT_WAY_H
+#define UROCE_SHORT_WAY_H
 
 #include "providers/uroce/host/objects.h"
 
 /* Send posted requests. Under qp->lock. Return: true if no request is left for the requester. */
-bool uroce_express_send(struct uroce_qp *qp);
+bool uroce_short_way_send(struct uroce_qp *qp);
 
 /*
  * Receive a packet of @length bytes, BTH to padding, from the ring of @peer (a struct shm_peer) by
  * @strand, which is locked. Return: false if the engine must handle the packet. An acknowledgement
  * in the same record may have been handled already. Handling it a second time changes nothing.
  */
-bool uroce_express_receive(struct path_host *paths, const void *peer, unsigned int strand,
-			   const uint8_t *data, uint32_t length, uint32_t ack);
+bool uroce_short_way_receive(struct path_host *paths, const void *peer, unsigned int strand,
+			     const uint8_t *data, uint32_t length, uint32_t ack);
 
 /*
  * Receive a packet in the same way if it came from @sgid by the network and its ICRC was checked.
  * Under progress_lock.
  */
-bool uroce_express_datagram(struct path_host *paths, const union ibv_gid *sgid, const uint8_t *data,
-			    uint32_t length);
+bool uroce_short_way_datagram(struct path_host *paths, const union ibv_gid *sgid,
+			      const uint8_t *data, uint32_t length);
 
-/* Send posted requests, by the short way (express.c) if possible. Under qp->lock. */
+/* Send posted requests, by the short way (short_way.c) if possible. Under qp->lock. */
 void uroce_qp_run(struct uroce_qp *qp, uint64_t now);
 
 /* Return whether the QP may ever use the short way. Decided when its address vector is set. */
-bool uroce_express_possible(const struct uroce_qp *qp);
+bool uroce_short_way_possible(const struct uroce_qp *qp);
 
 #endif
