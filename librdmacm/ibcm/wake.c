@@ -9,15 +9,15 @@
 #include "librdmacm/ibcm/ibcm.h"
 
 static struct {
-	int epoll, bell;
+	int epoll, fd;
 	uint64_t wakes_at; /* ns: when the thread wakes without a signal; 0: it is awake */
-} wake = { .epoll = -1, .bell = -1 };
+} wake = { .epoll = -1, .fd = -1 };
 
 void ibcm_wake(void)
 {
 	uint64_t one = 1;
 
-	(void)!write(wake.bell, &one, sizeof(one));
+	(void)!write(wake.fd, &one, sizeof(one));
 }
 
 void ibcm_wake_by(uint64_t deadline)
@@ -58,7 +58,7 @@ int ibcm_wake_wait(void *ready[IBCM_WAKE_MAX], int timeout_ms)
 
 	for (int i = 0; i < n; i++) {
 		if (events[i].data.ptr == &wake)
-			(void)!read(wake.bell, &rung, sizeof(rung));
+			(void)!read(wake.fd, &rung, sizeof(rung));
 		else
 			ready[count++] = events[i].data.ptr;
 	}
@@ -68,17 +68,17 @@ int ibcm_wake_wait(void *ready[IBCM_WAKE_MAX], int timeout_ms)
 int ibcm_wake_open(void)
 {
 	wake.epoll = epoll_create1(EPOLL_CLOEXEC);
-	wake.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (wake.epoll < 0 || wake.bell < 0)
+	wake.fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (wake.epoll < 0 || wake.fd < 0)
 		return -errno;
-	return ibcm_wake_watch(wake.bell, &wake);
+	return ibcm_wake_watch(wake.fd, &wake);
 }
 
 void ibcm_wake_close(void)
 {
 	if (wake.epoll >= 0)
 		close(wake.epoll);
-	if (wake.bell >= 0)
-		close(wake.bell);
-	wake.epoll = wake.bell = -1;
+	if (wake.fd >= 0)
+		close(wake.fd);
+	wake.epoll = wake.fd = -1;
 }

@@ -191,7 +191,7 @@ static void host_make(void)
 					       .lossless = true,
 					       .piggyback = true };
 	victim.shm.board = pages(sizeof(struct shm_board));
-	victim.shm.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	victim.shm.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	*dev = (struct uroce_dev){ .host = host, .name = "uroce_lo", .netdev = "lo", .ifindex = 1 };
 	pthread_mutex_init(&dev->lock, NULL);
 	victim.ctx.dev = dev;
@@ -234,7 +234,7 @@ static void once(void)
 	udp_make();
 	victim.peer.lane = pages(shm_lane_size(SHM_RING_BYTES));
 	victim.peer_board = pages(sizeof(struct shm_board));
-	victim.peer.bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	victim.peer.wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	victim.region = (uint8_t *)pages(VICTIM_REGION + 2 * VICTIM_CANARY) + VICTIM_CANARY;
 	uroce_copy_init();
 }
@@ -267,7 +267,7 @@ static void peer_reset(void)
 	struct shm_peer *peer = &victim.peer;
 	struct shm_lane *lane = peer->lane;
 	struct shm_board *board = victim.peer_board;
-	int bell = peer->bell;
+	int wake_fd = peer->wake_fd;
 
 	/* Give the pages back to the system, so that they are zero again. */
 	madvise(lane, shm_lane_size(SHM_RING_BYTES), MADV_DONTNEED);
@@ -284,7 +284,7 @@ static void peer_reset(void)
 				   .pid = getpid(),
 				   .conn = -1,
 				   .process = -1,
-				   .bell = bell,
+				   .wake_fd = wake_fd,
 				   .lane = lane,
 				   .board = board,
 				   .front = &board->front,
@@ -596,6 +596,6 @@ void victim_end(void)
 	CHECK(!victim.host.engine.wheel.armed);
 	uroce_forward_free(victim.host.forward);
 	uroce_keys_free(victim.host.engine.keys);
-	(void)!read(victim.shm.bell, &rung, sizeof(rung));
+	(void)!read(victim.shm.wake_fd, &rung, sizeof(rung));
 	inside = false;
 }

@@ -8,7 +8,7 @@ void uroce_thread_wake(struct uroce_host *host)
 {
 	uint64_t one = 1;
 
-	(void)!uroce_call_write(host->shm->bell, &one, sizeof(one));
+	(void)!uroce_call_write(host->shm->wake_fd, &one, sizeof(one));
 }
 
 void uroce_thread_poller_came(struct uroce_host *host)

@@ -145,8 +145,8 @@ static bool may_sleep(struct uroce_thread *thread, int *timeout)
 }
 
 /*
- * Sleep until a pass is needed. A new peer does not end the sleep: its first packet rings the bell,
- * because the board says "sleeping".
+ * Sleep until a pass is needed. A new peer does not end the sleep: its first packet wakes the
+ * thread, because the board says "sleeping".
  */
 static void sleep_on(struct uroce_thread *thread, int timeout)
 {
@@ -183,7 +183,7 @@ static void sleep_once(struct uroce_thread *thread)
 	int timeout;
 
 	uroce_watches_sockets(host->watches, true);
-	/* Pairs with uroce_qp_timer(): a timer armed from here on rings the bell. */
+	/* Pairs with uroce_qp_timer(): a timer armed from here on wakes the thread. */
 	atomic_store_explicit(&host->engine.wakes_at, UINT64_MAX, memory_order_seq_cst);
 	timeout = timer_wait(host);
 	if (timeout >= 0)
@@ -314,7 +314,7 @@ static int thread_create(struct uroce_thread *thread)
 static int watches_begin(struct uroce_thread *thread)
 {
 	struct uroce_host *host = thread->host;
-	int r = uroce_watch_begin(host, host->shm->bell, WATCH_BELL, NULL);
+	int r = uroce_watch_begin(host, host->shm->wake_fd, WATCH_WAKE, NULL);
 
 	if (!r)
 		r = uroce_watch_begin(host, uroce_shm_listener(host->shm), WATCH_LISTENER, NULL);

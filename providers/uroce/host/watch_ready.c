@@ -99,11 +99,11 @@ static bool watch_read(struct uroce_watches *watches, const struct watch *watch,
 	return alive;
 }
 
-static void bell_empty(int bell)
+static void wake_fd_empty(int wake_fd)
 {
 	uint64_t rung;
 
-	(void)!read(bell, &rung, sizeof(rung));
+	(void)!read(wake_fd, &rung, sizeof(rung));
 }
 
 static void listener_ready(struct uroce_watches *watches, struct watch *watch)
@@ -131,8 +131,8 @@ static unsigned int watch_ready(struct uroce_watches *watches, struct watch *wat
 	if (!watch_read(watches, watch, &what, &pointer))
 		return 0;
 	switch (what) {
-	case WATCH_BELL:
-		bell_empty(watch->fd);
+	case WATCH_WAKE:
+		wake_fd_empty(watch->fd);
 		uroce_forward_connect(host);
 		return WATCHES_ROUSED;
 	case WATCH_LISTENER:

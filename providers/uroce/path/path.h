@@ -299,7 +299,7 @@ struct path_sight {
 
 /* The handler of a watched descriptor that becomes readable. */
 enum path_watch {
-	WATCH_BELL,	/* a peer or another thread of the process rings */
+	WATCH_WAKE,	/* a peer or another thread of the process rings */
 	WATCH_LISTENER, /* uroce_shm_accept() */
 	WATCH_GUEST, /* uroce_shm_guest(): a connection without a message yet; the watcher closes it
 			at the end */

@@ -66,7 +66,7 @@ static void begin(unsigned int waiting, uint16_t slot)
 	there = true;
 	now_ns = MS;
 	assert_int_equal(uroce_forward_new(&fx.host.forward), 0);
-	fx.shm.bell = -1;
+	fx.shm.wake_fd = -1;
 	for (; packet[0] < waiting; packet[0]++)
 		uroce_forward(&fx.host, slot, &from, packet, LENGTH, now_ns);
 	assert_int_equal(uroce_forward_waiting(&fx.host), waiting > 0);

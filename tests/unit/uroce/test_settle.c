@@ -183,7 +183,7 @@ static void test_poller_leaves(void **state)
 static void test_poller_watched(void **state)
 {
 	fx.path.lossless = false;
-	fx.shm.bell = -1;
+	fx.shm.wake_fd = -1;
 	begin(0, 0);
 	while (!uroce_thread_watches(&fx.host))
 		poll_once();

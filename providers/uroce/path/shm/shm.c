@@ -45,7 +45,7 @@ int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
 	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
 		shm->listeners[i] = -1;
 	shm_rests_init(shm);
-	shm->bell = shm->board_fd = shm->look = shm->looked_at = -1;
+	shm->wake_fd = shm->board_fd = shm->look = shm->looked_at = -1;
 	shm->patience = PATIENCE;
 	shm->path = (struct uroce_path){ .ops = &uroce_shm_ops,
 					 .host = host,
@@ -65,8 +65,8 @@ int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
 	if (r < 0)
 		goto fail;
 	shm->fences = uroce_fence_join();
-	shm->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	r = shm->bell < 0 ? uroce_call_failed("eventfd") : shm_slot_claim(shm);
+	shm->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	r = shm->wake_fd < 0 ? uroce_call_failed("eventfd") : shm_slot_claim(shm);
 	if (r < 0)
 		goto fail;
 	*ret_shm = shm;
@@ -96,8 +96,8 @@ void uroce_shm_close(struct uroce_shm *shm)
 		if (shm->listeners[i] >= 0)
 			close(shm->listeners[i]);
 	shm_rests_end(shm);
-	if (shm->bell >= 0)
-		close(shm->bell);
+	if (shm->wake_fd >= 0)
+		close(shm->wake_fd);
 	shm_trust_end(shm);
 	if (shm->board)
 		munmap(shm->board, sizeof(*shm->board));

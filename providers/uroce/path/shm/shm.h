@@ -8,8 +8,8 @@
  * first one.
  *
  * Two processes that want to communicate connect once. Over the connection they exchange a lane (a
- * memfd with two rings, one for each direction), the board of each side (a memfd) and the bell of
- * each side (an eventfd). The connection stays open: when it closes, the peer is dead. No object
+ * memfd with two rings, one for each direction), the board of each side (a memfd) and the wake_fd
+ * of each side (an eventfd). The connection stays open: when it closes, the peer is dead. No object
  * has a name in a file system, so no object stays behind.
  *
  * A ring has one producer process and one consumer process. A producer that dies in the middle of a
@@ -116,7 +116,7 @@ struct uroce_shm {
 						uroce_slot_place(); -1: none */
 	struct shm_rest rests[UROCE_BLOCKS]; /* whole further slots, by the same index */
 	struct shm_rest parts[SHM_PARTS];    /* parts of the first slot */
-	int bell;			     /* eventfd of this process */
+	int wake_fd;			     /* eventfd of this process */
 	int board_fd;
 	bool fences;		 /* this process can fence for its peers: fence.h */
 	atomic_uint editions;	 /* last value of an edition on the board */

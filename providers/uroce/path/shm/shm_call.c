@@ -135,7 +135,7 @@ static int call_ask(struct uroce_shm *shm, struct shm_call *call)
 
 static int call_hello(struct uroce_shm *shm, struct shm_call *call)
 {
-	int fds[HELLO_FDS] = { -1, shm->board_fd, shm->bell };
+	int fds[HELLO_FDS] = { -1, shm->board_fd, shm->wake_fd };
 	struct hello hello;
 	int r;
 
@@ -253,7 +253,7 @@ static int welcomed(struct shm_call *call, const struct hello *hello, int fds[HE
 
 	if (r < 0)
 		return r;
-	peer->bell = take_fd(&fds[1]);
+	peer->wake_fd = take_fd(&fds[1]);
 	peer->wishes = hello->wishes;
 	peer->probe = hello->probe;
 	return shm_life_watch(peer, call->conn);

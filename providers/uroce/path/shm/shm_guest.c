@@ -66,7 +66,7 @@ static int peer_attach(struct shm_peer *peer, int fds[HELLO_FDS], int conn)
 		r = shm_peer_attach_board(peer, fds[HELLO_BOARD]);
 	if (r < 0)
 		return r;
-	peer->bell = take_fd(&fds[HELLO_BELL]);
+	peer->wake_fd = take_fd(&fds[HELLO_WAKE_FD]);
 	return shm_life_watch(peer, conn);
 }
 
@@ -86,7 +86,7 @@ static int slot_check(struct uroce_shm *shm, uint16_t slot, pid_t pid)
 /* Attach a peer and send WELCOME. This side has the peer from then on. */
 static int peer_welcome(struct uroce_shm *shm, struct shm_peer *peer, int fds[HELLO_FDS], int conn)
 {
-	int back[] = { shm->board_fd, shm->bell };
+	int back[] = { shm->board_fd, shm->wake_fd };
 	struct hello hello;
 	int r;
 

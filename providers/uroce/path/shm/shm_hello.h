@@ -7,9 +7,9 @@
 
 /*
  * The handshake. The process with the lower slot connects to the listener of the other process. It
- * sends HELLO (with lane, board and bell), and the other process answers WELCOME (with board and
- * bell). Then the connecting process puts the last word, DONE, into the lane. It also sends DONE as
- * a message if the other process waits for it.
+ * sends HELLO (with lane, board and wake-up descriptor), and the other process answers WELCOME
+ * (with board and wake-up descriptor). Then the connecting process puts the last word, DONE, into
+ * the lane. It also sends DONE as a message if the other process waits for it.
  *
  * A process with the higher slot that wants the peer first connects to the listener of the lower
  * slot and sends ASK. HELLO then arrives on the same connection. The process with the lower slot
@@ -61,7 +61,7 @@ static_assert(sizeof(struct hello) == 8 * sizeof(uint32_t) + sizeof(uint64_t),
 enum {
 	HELLO_LANE,
 	HELLO_BOARD,
-	HELLO_BELL,
+	HELLO_WAKE_FD,
 	HELLO_FDS
 };
 

@@ -229,7 +229,7 @@ union shm_life {
 /* The first page of a board: the values that peers read often. */
 struct shm_front {
 	/*
-	 * Not 0: the process sleeps. Commit the record first, then ring its bell. Ring once for
+	 * Not 0: the process sleeps. Commit the record first, then wake it. Wake it once for
 	 * each value.
 	 */
 	alignas(SHM_LINE) atomic_uint sleeping;

@@ -26,7 +26,7 @@ struct shm_peer *shm_peer_new(struct uroce_shm *shm, uint16_t slot)
 		return NULL;
 	peer->shm = shm;
 	peer->slot = slot;
-	peer->conn = peer->bell = peer->process = -1;
+	peer->conn = peer->wake_fd = peer->process = -1;
 	return peer;
 }
 
@@ -85,7 +85,7 @@ static void peer_let_go(struct shm_peer *peer)
 	peer->front = NULL;
 	shm_fd_forget(&peer->conn);
 	if (!peer->self)
-		shm_fd_forget(&peer->bell);
+		shm_fd_forget(&peer->wake_fd);
 	shm_fd_forget(&peer->process);
 }
 
@@ -290,7 +290,7 @@ int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	peer->lane = lane;
 	peer->front = &shm->board->front;
 	peer->board = shm->board;
-	peer->bell = shm->bell;
+	peer->wake_fd = shm->wake_fd;
 	peer->wide = lane;
 	uroce_shm_rings_begin(peer, 0, 0);
 	uroce_shm_tx_widen(&peer->link);
@@ -471,7 +471,7 @@ void uroce_shm_forked(struct uroce_shm *shm)
 		struct shm_call *call = uroce_shm_call_known(shm, slot);
 
 		if (peer && !peer->self)
-			shm_fd_forget(&peer->bell);
+			shm_fd_forget(&peer->wake_fd);
 		if (!call)
 			continue;
 		shm_fd_forget(&call->process);
@@ -483,7 +483,7 @@ void uroce_shm_forked(struct uroce_shm *shm)
 	shm_rests_end(shm);
 	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
 		shm->listeners[i] = -1;
-	shm->bell = -1;
+	shm->wake_fd = -1;
 }
 
 void uroce_shm_corrupt(struct shm_peer *peer, const char *what)

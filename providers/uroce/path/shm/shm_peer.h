@@ -73,7 +73,7 @@ struct shm_peer {
 	uint64_t probe; /* address of its board's probe in its memory, as it claims */
 	int conn;	/* connection; readable at EOF: the peer died */
 	int process;	/* pidfd of the peer, readable when it has ended; -1: the kernel has none */
-	int bell;	/* eventfd of the peer */
+	int wake_fd;	/* eventfd of the peer */
 	struct shm_lane *lane;
 	_Atomic(struct shm_lane *) wide; /* the whole lane, mapped when first needed */
 	uint32_t ring_bytes;		 /* bytes of each of its wide rings, a power of two */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The rare steps of a producer: the end of a ring or of a lap, the bell, and timing of copies. Also
- * the links of strands.
+ * The rare steps of a producer: the end of a ring or of a lap, the wake-up of the consumer, and
+ * timing of copies. Also the links of strands.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -291,13 +291,13 @@ void uroce_shm_lap_end(struct shm_link *link)
 	link->tx_lap = link->tx_head;
 }
 
-void uroce_shm_ring_bell(struct shm_link *link)
+void uroce_shm_peer_wake(struct shm_link *link)
 {
 	uint64_t one = 1;
 
 	link->tx_slept = atomic_load_explicit(&link->peer->front->sleeping, memory_order_relaxed);
 	if (link->tx_slept)
-		(void)!uroce_call_write(link->peer->bell, &one, sizeof(one));
+		(void)!uroce_call_write(link->peer->wake_fd, &one, sizeof(one));
 }
 
 /*

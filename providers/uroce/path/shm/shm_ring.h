@@ -104,7 +104,7 @@ struct shm_record *uroce_shm_ring_full(struct shm_link *link);
 /* End a lap: continue at the beginning of the ring if the consumer has read all records. */
 void uroce_shm_lap_end(struct shm_link *link);
 /* Handle a changed front->sleeping: wake the consumer once in each sleep. */
-void uroce_shm_ring_bell(struct shm_link *link);
+void uroce_shm_peer_wake(struct shm_link *link);
 /* Copy a payload into a record in the way that is fast for the distance to the consumer. Return: 0;
  * -EFAULT. */
 int uroce_shm_record_copy(struct shm_link *link, void *dst, const void *src, uint32_t length);
@@ -141,7 +141,7 @@ static inline void shm_record_commit(struct shm_link *link, struct shm_record *r
 	link->tx_head += shm_record_lines(length) * SHM_LINE;
 	if (unlikely(atomic_load_explicit(&link->peer->front->sleeping, memory_order_relaxed) !=
 		     link->tx_slept))
-		uroce_shm_ring_bell(link);
+		uroce_shm_peer_wake(link);
 }
 
 #endif
