@@ -193,7 +193,7 @@ static void board_write(struct input *in)
 	key->iova = input_u64(in);
 	key->length = input_u64(in);
 	key->base = input_u64(in);
-	victim.peer_board->front.sleeping = input_u8(in);
+	victim.peer_board->first_page.sleeping = input_u8(in);
 }
 
 static void act(enum action action, struct input *in)

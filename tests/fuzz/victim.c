@@ -287,7 +287,7 @@ static void peer_reset(void)
 				   .wake_fd = wake_fd,
 				   .lane = lane,
 				   .board = board,
-				   .front = &board->front,
+				   .first_page = &board->first_page,
 				   .ring_bytes = SHM_RING_BYTES,
 				   .link.peer = peer,
 				   .link.wide_bytes = SHM_RING_BYTES,
@@ -306,7 +306,7 @@ static void peer_reset(void)
 				   .link.tx_open = SHM_OPEN,
 				   .link.tx_span = SHM_RING_BYTES,
 				   .link.rx_stamp = 1 };
-	atomic_store(&board->front.life.word[SHM_LIFE_WORD], 1);
+	atomic_store(&board->first_page.life.word[SHM_LIFE_WORD], 1);
 	LIST_INIT(&victim.shm.peers);
 	LIST_INIT(&victim.shm.gone);
 	LIST_INSERT_HEAD(&victim.shm.peers, peer, entry);

@@ -336,7 +336,7 @@ void uroce_av_for_qpn(struct uroce_av *av, uint32_t qpn)
 		return;
 	host = path_host_host(av->path->host);
 	peer = atomic_load_explicit(&host->shm->by_slot[uroce_qpn_slot(qpn)], memory_order_acquire);
-	if (!peer || peer->dead || !uroce_shm_lives(peer->front)) {
+	if (!peer || peer->dead || !uroce_shm_lives(peer->first_page)) {
 		/*
 		 * The first datagrams go through the network stack, later ones through shared
 		 * memory.

@@ -44,7 +44,7 @@ static unsigned int peer_kind(struct shm_peer *peer, uint64_t id,
 
 	/* Most processes have no listener. */
 	if (peer->dead || peer->self ||
-	    !atomic_load_explicit(&peer->front->services, memory_order_acquire))
+	    !atomic_load_explicit(&peer->first_page->services, memory_order_acquire))
 		return KINDS;
 	board = uroce_shm_board_borrow(peer);
 	kind = board_kind(board, id, gid);
@@ -148,7 +148,7 @@ static enum gsi_verdict deliver_stray(struct uroce_host *host, const struct gsi_
 		return GSI_DONE;
 	LIST_FOREACH(peer, &host->shm->peers, entry)
 		if (!peer->dead && !peer->self &&
-		    atomic_load_explicit(&peer->front->manager, memory_order_relaxed))
+		    atomic_load_explicit(&peer->first_page->manager, memory_order_relaxed))
 			return pass_on(host, transit, peer->slot);
 	return GSI_DONE;
 }

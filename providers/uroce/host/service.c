@@ -82,7 +82,7 @@ static void service_remove(struct shm_board *board, uint32_t at)
 
 static void services_count(struct shm_board *board, int more)
 {
-	atomic_uint *count = &board->front.services;
+	atomic_uint *count = &board->first_page.services;
 
 	/* Pairs with peer_kind(). */
 	atomic_store_explicit(count, atomic_load_explicit(count, memory_order_relaxed) + more,
@@ -110,5 +110,5 @@ int uroce_board_service(struct uroce_shm *shm, uint64_t id, const union ibv_gid 
 
 void uroce_board_manager(struct uroce_shm *shm)
 {
-	atomic_store_explicit(&shm->board->front.manager, 1, memory_order_release);
+	atomic_store_explicit(&shm->board->first_page.manager, 1, memory_order_release);
 }

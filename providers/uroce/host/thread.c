@@ -190,11 +190,11 @@ static void sleep_once(struct uroce_thread *thread)
 		atomic_store_explicit(&host->engine.wakes_at, uroce_now() + timeout * 1000000ull,
 				      memory_order_relaxed);
 	thread->sleeps += thread->sleeps == UINT_MAX ? 2 : 1; /* 0 means awake */
-	atomic_exchange_explicit(&host->shm->board->front.sleeping, thread->sleeps,
+	atomic_exchange_explicit(&host->shm->board->first_page.sleeping, thread->sleeps,
 				 memory_order_seq_cst);
 	if (may_sleep(thread, &timeout))
 		sleep_on(thread, timeout);
-	atomic_store_explicit(&host->shm->board->front.sleeping, 0, memory_order_relaxed);
+	atomic_store_explicit(&host->shm->board->first_page.sleeping, 0, memory_order_relaxed);
 	atomic_store_explicit(&host->engine.wakes_at, 0, memory_order_relaxed);
 	passes_run(thread);
 }

@@ -101,7 +101,7 @@ static int setup(void **state)
 	for (int i = 0; i < PEERS; i++) {
 		fix.peer[i].slot = PEER_SLOT + i;
 		fix.peer[i].board = fix.board[i] = calloc(1, sizeof(*fix.board[i]));
-		fix.peer[i].front = &fix.board[i]->front;
+		fix.peer[i].first_page = &fix.board[i]->first_page;
 		LIST_INSERT_HEAD(&fix.shm.peers, &fix.peer[i], entry);
 		atomic_store(&fix.shm.by_slot[PEER_SLOT + i], &fix.peer[i]);
 	}
@@ -255,7 +255,7 @@ static void test_boards_are_borrowed(void **state)
 		skip();
 	assert_ptr_not_equal(board, MAP_FAILED);
 	fix.peer[1].board = NULL;
-	fix.peer[1].front = &board->front;
+	fix.peer[1].first_page = &board->first_page;
 	fix.complete = true;
 	assert_int_equal(route(REQ, SERVICE, false, false), GSI_DONE);
 	assert_int_equal(fix.borrowed, 0);
@@ -370,7 +370,7 @@ static void test_board(void **state)
 static void test_hostile_board(void **state)
 {
 	for (int i = 0; i < PEERS; i++)
-		fix.board[i]->front.services = UINT32_MAX;
+		fix.board[i]->first_page.services = UINT32_MAX;
 	memset(fix.board[0]->services, 0x5a, sizeof(fix.board[0]->services));
 	memset(fix.board[1]->services, 0xff, sizeof(fix.board[1]->services));
 	fix.complete = true;

@@ -138,7 +138,7 @@ static void end_open(struct end *e)
 	assert_int_equal(uroce_shm_open(&e->host, &e->shm), 0);
 	watch(&e->host, uroce_shm_listener(e->shm), WATCH_LISTENER, NULL);
 	assert_int_equal(pthread_create(&e->thread, NULL, watching, e), 0);
-	while (!uroce_shm_lives(&e->shm->board->front))
+	while (!uroce_shm_lives(&e->shm->board->first_page))
 		usleep(100);
 }
 

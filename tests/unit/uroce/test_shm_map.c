@@ -54,7 +54,7 @@ static int setup(void **state)
 	t.peer.shm = &t.shm;
 	t.peer.pid = getpid();
 	t.peer.board = t.board;
-	t.peer.front = &t.board->front;
+	t.peer.first_page = &t.board->first_page;
 	t.peer.uses = &t.uses;
 	t.id = SHM_SEGMENTS + INDEX;
 	*entry() = (struct shm_segment){ .device = st.st_dev,

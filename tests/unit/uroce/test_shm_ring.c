@@ -96,7 +96,7 @@ static int setup(void **state)
 	t.host.events = &events;
 	t.shm.host = &t.host;
 	t.peer = (struct shm_peer){ .shm = &t.shm,
-				    .front = &t.board.front,
+				    .first_page = &t.board.first_page,
 				    .ring_bytes = SHM_RING_BYTES,
 				    .link.peer = &t.peer,
 				    .link.wide_bytes = SHM_RING_BYTES,
@@ -536,7 +536,7 @@ static int first_begin(uint32_t ring_bytes)
 	t.shm.host = &t.host;
 	uroce_lock(&t.host.progress_lock);
 	t.peer = (struct shm_peer){ .shm = &t.shm,
-				    .front = &t.board.front,
+				    .first_page = &t.board.first_page,
 				    .ring_bytes = ring_bytes,
 				    .link.tx_span = ring_bytes };
 	t.peer.lane = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);

@@ -58,7 +58,7 @@ int uroce_shm_open(struct path_host *host, struct uroce_shm **ret_shm)
 	if (r < 0)
 		goto fail;
 	shm->board = board;
-	r = shm_life_init(&shm->board->front);
+	r = shm_life_init(&shm->board->first_page);
 	if (r < 0)
 		goto fail;
 	r = shm_trust_init(shm);

@@ -76,7 +76,7 @@ static int slot_check(struct uroce_shm *shm, uint16_t slot, pid_t pid)
 {
 	const struct shm_peer *old = shm_peer_lookup(shm, slot);
 
-	if (!old || old->pid == pid || !uroce_shm_lives(old->front))
+	if (!old || old->pid == pid || !uroce_shm_lives(old->first_page))
 		return 0;
 	log_warn("uroce: process %d says that it has slot %u, which is that of process %d", pid,
 		 slot, old->pid);

@@ -109,6 +109,6 @@ void shm_hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello
 		.wishes = (shm->host->udp_only ? HELLO_UDP_ONLY : 0) |
 			  (shm->fences ? HELLO_FENCES : 0),
 		.pid = getpid(),
-		.probe = (uintptr_t)shm->board->front.probe,
+		.probe = (uintptr_t)shm->board->first_page.probe,
 	};
 }

@@ -128,7 +128,7 @@ void shm_trust_end(struct uroce_shm *shm);
 
 /* --- shm_life.c --- */
 
-int shm_life_init(struct shm_front *front);
+int shm_life_init(struct shm_first_page *first_page);
 /* Return a pidfd of the process on the other side of @conn, or of @pid if the kernel does not tell.
  * -1: the kernel has no pidfds; -EMFILE and the like. */
 int shm_process_open(int conn, pid_t pid);

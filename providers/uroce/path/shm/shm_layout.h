@@ -227,7 +227,7 @@ union shm_life {
 };
 
 /* The first page of a board: the values that peers read often. */
-struct shm_front {
+struct shm_first_page {
 	/*
 	 * Not 0: the process sleeps. Commit the record first, then wake it. Wake it once for
 	 * each value.
@@ -244,7 +244,7 @@ struct shm_front {
 };
 
 struct shm_board {
-	struct shm_front front;
+	struct shm_first_page first_page;
 	struct shm_qp qps[1 << UROCE_QP_INDEX_BITS];
 	struct shm_key keys[SHM_KEYS];
 	struct shm_segment segments[SHM_SEGMENTS];

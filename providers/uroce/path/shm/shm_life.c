@@ -22,29 +22,29 @@
 #define SO_PEERPIDFD 77 /* Linux 6.5 */
 #endif
 
-int shm_life_init(struct shm_front *front)
+int shm_life_init(struct shm_first_page *first_page)
 {
 	pthread_mutexattr_t attr;
 	int r;
 
-	if (getrandom(front->probe, sizeof(front->probe), 0) != sizeof(front->probe))
+	if (getrandom(first_page->probe, sizeof(first_page->probe), 0) != sizeof(first_page->probe))
 		return uroce_call_failed("getrandom");
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_setpshared(&attr, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attr, PTHREAD_MUTEX_ROBUST);
-	r = pthread_mutex_init(&front->life.lock, &attr);
+	r = pthread_mutex_init(&first_page->life.lock, &attr);
 	pthread_mutexattr_destroy(&attr);
 	return -r;
 }
 
 void uroce_shm_life_begin(struct uroce_shm *shm)
 {
-	pthread_mutex_lock(&shm->board->front.life.lock);
+	pthread_mutex_lock(&shm->board->first_page.life.lock);
 }
 
 void uroce_shm_life_end(struct uroce_shm *shm)
 {
-	pthread_mutex_unlock(&shm->board->front.life.lock);
+	pthread_mutex_unlock(&shm->board->first_page.life.lock);
 }
 
 /*
@@ -82,7 +82,7 @@ int shm_life_watch(struct shm_peer *peer, int conn)
 		return fd;
 	peer->process = fd;
 	return !atomic_load_explicit(&by_number, memory_order_relaxed) ||
-			       uroce_shm_lives(peer->front)
+			       uroce_shm_lives(peer->first_page)
 		       ? 0
 		       : -ECONNRESET;
 }
@@ -94,7 +94,7 @@ bool shm_life_lasts(struct shm_peer *peer)
 
 	/* Pairs with uroce_board_wait(). */
 	atomic_fetch_add(&shm->key_readers, 1);
-	lives = atomic_load(&shm->by_slot[peer->slot]) == peer && uroce_shm_lives(peer->front);
+	lives = atomic_load(&shm->by_slot[peer->slot]) == peer && uroce_shm_lives(peer->first_page);
 	atomic_fetch_sub(&shm->key_readers, 1);
 	return lives;
 }
@@ -106,8 +106,9 @@ bool shm_life_reads(struct shm_peer *peer)
 
 	if (likely(reads != SHM_READS_UNKNOWN))
 		return reads == SHM_READS;
-	reads = shm_memory_readable(peer->pid, peer->probe, peer->front->probe) ? SHM_READS
-										: SHM_READS_NOT;
+	reads = shm_memory_readable(peer->pid, peer->probe, peer->first_page->probe)
+			? SHM_READS
+			: SHM_READS_NOT;
 	if (reads == SHM_READS_NOT)
 		atomic_store_explicit(&peer->uses->blind, 1, memory_order_relaxed);
 	atomic_store_explicit(&peer->reads, reads, memory_order_relaxed);

@@ -76,13 +76,13 @@ static void peer_let_go(struct shm_peer *peer)
 	if (peer->lane)
 		munmap(peer->lane, lane_mapped(peer));
 	peer->wide = NULL;
-	if (peer->board && !peer->self && (void *)peer->board != (void *)peer->front)
+	if (peer->board && !peer->self && (void *)peer->board != (void *)peer->first_page)
 		munmap((void *)peer->board, sizeof(struct shm_board));
-	if (peer->front && !peer->self)
-		munmap((void *)peer->front, board_mapped());
+	if (peer->first_page && !peer->self)
+		munmap((void *)peer->first_page, board_mapped());
 	peer->lane = NULL;
 	peer->board = NULL;
-	peer->front = NULL;
+	peer->first_page = NULL;
 	shm_fd_forget(&peer->conn);
 	if (!peer->self)
 		shm_fd_forget(&peer->wake_fd);
@@ -160,15 +160,15 @@ int shm_peer_attach_board(struct shm_peer *peer, int fd)
 {
 	if (shm_shared_size(fd) != sizeof(struct shm_board))
 		return -EPROTO;
-	peer->front = shm_shared_map(fd, board_mapped(), PROT_READ);
-	if (peer->front && board_mapped() != SHM_PAGE)
-		peer->board = (const struct shm_board *)peer->front;
-	return peer->front ? 0 : -ENOMEM;
+	peer->first_page = shm_shared_map(fd, board_mapped(), PROT_READ);
+	if (peer->first_page && board_mapped() != SHM_PAGE)
+		peer->board = (const struct shm_board *)peer->first_page;
+	return peer->first_page ? 0 : -ENOMEM;
 }
 
 static void *board_again(const struct shm_peer *peer)
 {
-	return uroce_map_again(peer->front, sizeof(struct shm_board));
+	return uroce_map_again(peer->first_page, sizeof(struct shm_board));
 }
 
 const struct shm_board *uroce_shm_board_map(struct shm_peer *peer)
@@ -288,14 +288,14 @@ int shm_peer_self(struct uroce_shm *shm, struct shm_peer **ret_peer)
 	peer->ready = true;
 	peer->pid = getpid();
 	peer->lane = lane;
-	peer->front = &shm->board->front;
+	peer->first_page = &shm->board->first_page;
 	peer->board = shm->board;
 	peer->wake_fd = shm->wake_fd;
 	peer->wide = lane;
 	uroce_shm_rings_begin(peer, 0, 0);
 	uroce_shm_tx_widen(&peer->link);
 	uroce_shm_rx_widen(&peer->link);
-	peer->probe = (uintptr_t)peer->front->probe;
+	peer->probe = (uintptr_t)peer->first_page->probe;
 	shm_peer_publish(shm, peer); /* cannot fail, because there is no descriptor to watch */
 	*ret_peer = peer;
 	return 0;

@@ -42,7 +42,7 @@ struct shm_link {
 	/* copies bypass the caches, because the consumer's processor is far away */
 	bool tx_past;
 	atomic_ullong tx_stamp; /* stamp of the next record; written under tx_lock */
-	uint32_t tx_slept;	/* value of the peer's front->sleeping that was handled last */
+	uint32_t tx_slept;	/* value of the peer's first_page->sleeping that was handled last */
 	/* consumer side, under the strand's lock */
 	struct shm_ring *rx;
 	uint8_t *rx_data;
@@ -78,7 +78,7 @@ struct shm_peer {
 	_Atomic(struct shm_lane *) wide; /* the whole lane, mapped when first needed */
 	uint32_t ring_bytes;		 /* bytes of each of its wide rings, a power of two */
 	/* first page of the peer's board, which only the peer can write to */
-	const struct shm_front *front;
+	const struct shm_first_page *first_page;
 	_Atomic(const struct shm_board *) board; /* the whole board, mapped when first needed */
 	struct shm_uses *uses;			 /* copies of this process, by keys of the peer */
 	struct shm_uses *used;			 /* copies of the peer, by keys of this process */
@@ -113,10 +113,10 @@ static inline struct shm_link *shm_peer_link(struct shm_peer *peer, unsigned int
  * Return whether the owner of the board has neither ended nor started another program. If true, the
  * process number has belonged to the owner until now.
  */
-static inline bool uroce_shm_lives(const struct shm_front *front)
+static inline bool uroce_shm_lives(const struct shm_first_page *first_page)
 {
 	uint32_t word =
-		atomic_load_explicit(&front->life.word[SHM_LIFE_WORD], memory_order_acquire);
+		atomic_load_explicit(&first_page->life.word[SHM_LIFE_WORD], memory_order_acquire);
 
 	return (word & FUTEX_TID_MASK) && !(word & FUTEX_OWNER_DIED);
 }

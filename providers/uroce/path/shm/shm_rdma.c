@@ -64,7 +64,7 @@ bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t 
 	const struct shm_board *board;
 	bool receiving;
 
-	if (peer->dead || !uroce_shm_lives(peer->front))
+	if (peer->dead || !uroce_shm_lives(peer->first_page))
 		return false;
 	board = uroce_shm_board_borrow(peer);
 	receiving = board && qp_state(&board->qps[uroce_qpn_index(dest_qpn)], own_qpn);
@@ -120,7 +120,7 @@ int shm_rdma(struct uroce_path *path, const struct uroce_av *av, const struct ur
 	int r;
 
 	if (peer->dead || !rdma->length || !shm_key_fits(rdma->rkey) ||
-	    !uroce_shm_lives(peer->front) || !shm_life_reads(peer))
+	    !uroce_shm_lives(peer->first_page) || !shm_life_reads(peer))
 		return -EOPNOTSUPP;
 	board = uroce_shm_board(peer);
 	use = board ? shm_use_begin(peer, uroce_qpn_strand(rdma->own_qpn), rdma->rkey,
@@ -136,5 +136,5 @@ int shm_rdma(struct uroce_path *path, const struct uroce_av *av, const struct ur
 	 * A page may be missing on either side, and packets find out on which. A copy counts only
 	 * if the peer still lives, because only then the memory certainly belonged to the peer.
 	 */
-	return !r && uroce_shm_lives(peer->front) ? 0 : -EOPNOTSUPP;
+	return !r && uroce_shm_lives(peer->first_page) ? 0 : -EOPNOTSUPP;
 }

@@ -199,5 +199,5 @@ int shm_fetch(struct uroce_path *path, const struct uroce_payload *payload, uint
 		return -ESTALE;
 	r = pieces_fetch(ref, (uint64_t)payload->offset + offset, dst, length);
 	/* Check afterwards. If the sender still lives, the memory belonged to it. */
-	return r < 0 || uroce_shm_lives(ref->peer->front) ? r : -ESTALE;
+	return r < 0 || uroce_shm_lives(ref->peer->first_page) ? r : -ESTALE;
 }

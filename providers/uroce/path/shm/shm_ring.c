@@ -295,7 +295,8 @@ void uroce_shm_peer_wake(struct shm_link *link)
 {
 	uint64_t one = 1;
 
-	link->tx_slept = atomic_load_explicit(&link->peer->front->sleeping, memory_order_relaxed);
+	link->tx_slept =
+		atomic_load_explicit(&link->peer->first_page->sleeping, memory_order_relaxed);
 	if (link->tx_slept)
 		(void)!uroce_call_write(link->peer->wake_fd, &one, sizeof(one));
 }

@@ -103,7 +103,7 @@ struct shm_record *uroce_shm_record_wrap(struct shm_link *link, uint32_t bytes);
 struct shm_record *uroce_shm_ring_full(struct shm_link *link);
 /* End a lap: continue at the beginning of the ring if the consumer has read all records. */
 void uroce_shm_lap_end(struct shm_link *link);
-/* Handle a changed front->sleeping: wake the consumer once in each sleep. */
+/* Handle a changed first_page->sleeping: wake the consumer once in each sleep. */
 void uroce_shm_peer_wake(struct shm_link *link);
 /* Copy a payload into a record in the way that is fast for the distance to the consumer. Return: 0;
  * -EFAULT. */
@@ -139,8 +139,8 @@ static inline void shm_record_commit(struct shm_link *link, struct shm_record *r
 	else
 		atomic_thread_fence(memory_order_seq_cst);
 	link->tx_head += shm_record_lines(length) * SHM_LINE;
-	if (unlikely(atomic_load_explicit(&link->peer->front->sleeping, memory_order_relaxed) !=
-		     link->tx_slept))
+	if (unlikely(atomic_load_explicit(&link->peer->first_page->sleeping,
+					  memory_order_relaxed) != link->tx_slept))
 		uroce_shm_peer_wake(link);
 }
 

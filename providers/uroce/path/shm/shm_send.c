@@ -143,7 +143,7 @@ int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_or
 	struct shm_record *record;
 	struct shm_link *link;
 
-	if (!peer || peer->dead || !uroce_shm_lives(peer->front) || length > SHM_SEGMENT)
+	if (!peer || peer->dead || !uroce_shm_lives(peer->first_page) || length > SHM_SEGMENT)
 		return -ENOENT;
 	link = &peer->link;
 	uroce_lock(&link->tx_lock);
