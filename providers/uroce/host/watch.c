@@ -202,7 +202,7 @@ void uroce_watches_free(struct uroce_watches *watches)
 	for (int i = 0; i < WATCH_BUCKETS; i++)
 		while ((watch = LIST_FIRST(&watches->buckets[i]))) {
 			LIST_REMOVE(watch, entry);
-			if (watch->what == WATCH_GUEST)
+			if (watch->what == WATCH_INCOMING)
 				close(watch->fd);
 			free(watch);
 		}

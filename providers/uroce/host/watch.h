@@ -64,7 +64,7 @@ void uroce_watches_fork_end(struct uroce_host *host);
 void uroce_watches_forked(struct uroce_host *host);
 
 int uroce_watches_new(struct uroce_host *host, struct uroce_watches **ret_watches);
-/* Free the watches and close connections that are still guests. The thread has ended. */
+/* Free the watches and close connections that are not admitted yet. The thread has ended. */
 void uroce_watches_free(struct uroce_watches *watches);
 
 /* Free watches that ended before the last wait. */

@@ -138,8 +138,8 @@ static unsigned int watch_ready(struct uroce_watches *watches, struct watch *wat
 	case WATCH_LISTENER:
 		listener_ready(watches, watch);
 		return 0;
-	case WATCH_GUEST:
-		uroce_shm_guest(host->shm, watch->fd);
+	case WATCH_INCOMING:
+		uroce_shm_incoming(host->shm, watch->fd);
 		return 0;
 	case WATCH_CALL:
 		uroce_shm_called(host->shm, pointer);

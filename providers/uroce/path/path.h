@@ -301,12 +301,12 @@ struct path_sight {
 enum path_watch {
 	WATCH_WAKE,	/* a peer or another thread of the process rings */
 	WATCH_LISTENER, /* uroce_shm_accept() */
-	WATCH_GUEST, /* uroce_shm_guest(): a connection without a message yet; the watcher closes it
-			at the end */
-	WATCH_CALL,  /* uroce_shm_called(); pointer: struct shm_call */
-	WATCH_PEER,  /* uroce_shm_conn_ready(); pointer: struct shm_peer */
-	WATCH_PROCESS, /* uroce_shm_process_ended(); pointer: struct shm_peer */
-	WATCH_SOCKET,  /* UDP: ignored while pollers are at work; pointer: its struct uroce_path */
+	WATCH_INCOMING, /* uroce_shm_incoming(): a connection without a message yet; the watcher
+			closes it at the end */
+	WATCH_CALL,	/* uroce_shm_called(); pointer: struct shm_call */
+	WATCH_PEER,	/* uroce_shm_conn_ready(); pointer: struct shm_peer */
+	WATCH_PROCESS,	/* uroce_shm_process_ended(); pointer: struct shm_peer */
+	WATCH_SOCKET,	/* UDP: ignored while pollers are at work; pointer: its struct uroce_path */
 	WATCH_ADDRESSES, /* interfaces changed */
 	WATCH_IMPORT,	 /* uroce_import_ready() */
 };

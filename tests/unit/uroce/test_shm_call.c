@@ -88,8 +88,8 @@ static void serve(struct end *e, const struct watched *w)
 {
 	if (w->what == WATCH_LISTENER)
 		uroce_shm_accept(e->shm, w->fd);
-	else if (w->what == WATCH_GUEST)
-		uroce_shm_guest(e->shm, w->fd);
+	else if (w->what == WATCH_INCOMING)
+		uroce_shm_incoming(e->shm, w->fd);
 	else if (w->what == WATCH_CALL)
 		uroce_shm_called(e->shm, w->pointer);
 	else if (w->what == WATCH_PEER)
@@ -149,7 +149,7 @@ static void end_close(struct end *e)
 	atomic_store(&e->ends, true);
 	pthread_join(e->thread, NULL);
 	for (int i = 0; i < WATCHES; i++)
-		if (e->watches[i].fd >= 0 && e->watches[i].what == WATCH_GUEST)
+		if (e->watches[i].fd >= 0 && e->watches[i].what == WATCH_INCOMING)
 			close(e->watches[i].fd);
 	uroce_shm_close(e->shm);
 	e->shm = NULL;
@@ -354,11 +354,11 @@ static void test_silent(void **state)
 	for (int i = 0; i < SILENT; i++)
 		closed += is_closed(conns[i]);
 	assert_in_range(closed, SILENT - SHM_SILENT, SILENT - SHM_SILENT + 1);
-	assert_int_equal(watched(&end[1], WATCH_GUEST), SILENT - closed);
+	assert_int_equal(watched(&end[1], WATCH_INCOMING), SILENT - closed);
 	assert_false(is_closed(conns[SILENT - 1]));
 	for (int i = 0; i < SILENT; i++)
 		close(conns[i]);
-	while (watched(&end[1], WATCH_GUEST))
+	while (watched(&end[1], WATCH_INCOMING))
 		usleep(100);
 	assert_int_equal(end[1].shm->silent_count, 0);
 	teardown(state);
@@ -532,7 +532,7 @@ static void play_end(void)
 }
 
 /* The next connection, and its first message. */
-static int guest_take(enum hello_type type)
+static int incoming_take(enum hello_type type)
 {
 	int conn = accept4(player.listener, NULL, NULL, SOCK_CLOEXEC), fds[HELLO_FDS];
 	struct pollfd p = { .fd = conn, .events = POLLIN };
@@ -564,7 +564,7 @@ static void test_end_in_the_middle(void **state)
 		play(below);
 		attempt_begin(&attempt, &end[0], player.host.slot);
 		for (int i = 0; i < 3; i++)
-			close(guest_take(below ? ASK : HELLO));
+			close(incoming_take(below ? ASK : HELLO));
 		assert_false(atomic_load(&attempt.done));
 		close(player.listener);
 		assert_int_equal(attempt_end(&attempt), -ENOENT);
@@ -581,7 +581,7 @@ static void answered(enum hello_type type, uint32_t version, int expected)
 	for (int below = 0; below < 2; below++) {
 		play(below);
 		attempt_begin(&attempt, &end[0], player.host.slot);
-		conn = guest_take(below ? ASK : HELLO);
+		conn = incoming_take(below ? ASK : HELLO);
 		say(conn, type, version);
 		assert_int_equal(attempt_end(&attempt), expected);
 		assert_true(uroce_shm_agreed(attempt.r));
@@ -616,7 +616,7 @@ static void test_no_answer(void **state)
 		play(below);
 		end[0].shm->patience = SECOND / 10;
 		attempt_begin(&attempt, &end[0], player.host.slot);
-		conn = guest_take(below ? ASK : HELLO);
+		conn = incoming_take(below ? ASK : HELLO);
 		say(conn, DONE, SHM_VERSION);
 		assert_int_equal(attempt_end(&attempt), -ETIMEDOUT);
 		assert_false(uroce_shm_agreed(attempt.r));
@@ -694,7 +694,7 @@ static void test_asked(void **state)
 	say(conn, REFUSED, SHM_VERSION);
 	attempt_begin(&attempt, &end[0], player.host.slot);
 	assert_true(comes_to_listener(&attempt));
-	close(guest_take(HELLO));
+	close(incoming_take(HELLO));
 	close(player.listener);
 	assert_int_equal(attempt_end(&attempt), -ENOENT);
 	close(conn);

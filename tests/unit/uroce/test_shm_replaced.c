@@ -23,7 +23,7 @@ enum {
 };
 
 static struct {
-	int guest;	    /* a connection whose process is not known yet */
+	int incoming;	    /* a connection whose process is not known yet */
 	atomic_int call_fd; /* a connection that waits for an answer; -1: none yet */
 	void *call;
 	const void *gone;
@@ -34,8 +34,8 @@ static struct {
 
 static int watch(struct path_host *host, int fd, enum path_watch what, void *pointer)
 {
-	if (what == WATCH_GUEST)
-		seen.guest = fd;
+	if (what == WATCH_INCOMING)
+		seen.incoming = fd;
 	if (what == WATCH_CALL) {
 		seen.call = pointer;
 		atomic_store(&seen.call_fd, fd);
@@ -126,14 +126,14 @@ static struct shm_peer *connect_to(struct process *from, struct process *to)
 
 	from->other = to->host.slot;
 	atomic_store(&seen.call_fd, -1);
-	seen.guest = -1;
+	seen.incoming = -1;
 	assert_int_equal(pthread_create(&thread, NULL, connect_run, from), 0);
 	wait_readable(uroce_shm_listener(to->shm));
 	assert_int_equal(uroce_shm_accept(to->shm, uroce_shm_listener(to->shm)), 0);
 	/* The process may have sent its name before it was accepted. */
-	if (seen.guest >= 0) {
-		wait_readable(seen.guest);
-		uroce_shm_guest(to->shm, seen.guest);
+	if (seen.incoming >= 0) {
+		wait_readable(seen.incoming);
+		uroce_shm_incoming(to->shm, seen.incoming);
 	}
 	while (atomic_load(&seen.call_fd) < 0)
 		usleep(1000);

@@ -31,7 +31,7 @@
  *   shm_trust.c    which processes may be peers
  *   shm_call.c     the handshake of the process that wants a peer
  *   shm_waiter.c   waiting for the end of the handshake
- *   shm_guest.c    the handshake of the process that is called
+ *   shm_incoming.c    the handshake of the process that is called
  *   shm_hello.c    the messages of the handshake
  *   shm_peer.c     peers from the handshake to their death
  *   shm_life.c     whether peers live
@@ -57,7 +57,8 @@
  * strands.
  *
  * Threads: any thread sends and calls. The thread that watches descriptors calls
- * uroce_shm_accept(), _guest(), _called(), _conn_ready() and _process_ended(), which do not block.
+ * uroce_shm_accept(), _incoming(), _called(), _conn_ready() and _process_ended(), which do not
+ * block.
  *
  * Includes: path/path.h, wire, base. Included by: host.
  */
@@ -75,13 +76,13 @@
  */
 struct shm_call {
 	uint16_t slot;
-	int conn;      /* connection to its listener, which has to answer; -1: no attempt */
-	bool by_guest; /* conn is the connection by which the peer sent ASK */
-	pid_t pid;     /* of the process at the slot */
-	int process;   /* pidfd of that process until the peer owns it; -1: none */
+	int conn;	  /* connection to its listener, which has to answer; -1: no attempt */
+	bool by_incoming; /* conn is the connection by which the peer sent ASK */
+	pid_t pid;	  /* of the process at the slot */
+	int process;	  /* pidfd of that process until the peer owns it; -1: none */
 	/* the unfinished peer, on the side that connects; NULL: this side sent ASK */
 	struct shm_peer *peer;
-	int guest; /* connection by which that process sent ASK during an attempt; -1: none */
+	int incoming; /* connection by which that process sent ASK during an attempt; -1: none */
 	unsigned int waiters; /* threads that wait for the end of an attempt */
 	unsigned int ended;   /* attempts that have ended */
 	int result;	      /* result of the last attempt */
@@ -252,7 +253,7 @@ void uroce_shm_invite_all(struct uroce_shm *shm);
 /* Read the answer of a called process. */
 void uroce_shm_called(struct uroce_shm *shm, struct shm_call *call);
 
-/* --- shm_guest.c --- */
+/* --- shm_incoming.c --- */
 
 /*
  * Accept connections. Return: 0; -EMFILE or a similar error: the connection has to wait, and the
@@ -260,7 +261,7 @@ void uroce_shm_called(struct uroce_shm *shm, struct shm_call *call);
  */
 int uroce_shm_accept(struct uroce_shm *shm, int listener);
 /* Read the first message of an accepted connection. */
-void uroce_shm_guest(struct uroce_shm *shm, int conn);
+void uroce_shm_incoming(struct uroce_shm *shm, int conn);
 
 /* --- shm.c --- */
 

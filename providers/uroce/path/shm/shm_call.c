@@ -69,7 +69,7 @@ struct shm_call *shm_call_of(struct uroce_shm *shm, uint16_t slot)
 		calls[i] = (struct shm_call){ .slot = place_slot(group * SHM_CALLS + i),
 					      .conn = -1,
 					      .process = -1,
-					      .guest = -1 };
+					      .incoming = -1 };
 	if (!atomic_compare_exchange_strong(&shm->calls[group], &none, calls))
 		free(calls); /* another thread was faster */
 	return uroce_shm_call_known(shm, slot);
@@ -111,8 +111,8 @@ void shm_call_end(struct uroce_shm *shm, uint16_t slot, int r)
 	if (call->peer)
 		shm_peer_free(take_ptr(&call->peer));
 	shm_fd_forget(&call->process);
-	shm_fd_forget(&call->guest);
-	call->by_guest = false;
+	shm_fd_forget(&call->incoming);
+	call->by_incoming = false;
 	if (r < 0)
 		shm_call_wish_end(shm, slot);
 	call->result = r;
@@ -240,7 +240,7 @@ static int answer(struct shm_call *call, struct hello *hello, int fds[HELLO_FDS]
 	}
 	if (r != -EPERM && r != -EOPNOTSUPP)
 		return r;
-	if (call->by_guest)
+	if (call->by_incoming)
 		return -ECONNRESET;
 	refusal_keep(call, call->pid);
 	return r;
@@ -314,7 +314,7 @@ static int call_returned(struct uroce_shm *shm, struct shm_call *call, const str
 
 	if (count != HELLO_FDS || hello->slot != call->slot || hello->to != shm->host->slot)
 		return -EPROTO;
-	r = shm_guest_welcome(shm, call->conn, call->pid, &call->process, hello, fds);
+	r = shm_incoming_welcome(shm, call->conn, call->pid, &call->process, hello, fds);
 	if (r < 0)
 		return r;
 	take_fd(&call->conn);
@@ -359,13 +359,13 @@ void uroce_shm_called(struct uroce_shm *shm, struct shm_call *call)
 /* --- beginning an attempt --- */
 
 /* Begin an attempt by the connection on which ASK arrived. */
-static void call_back(struct uroce_shm *shm, struct shm_call *call, int guest, pid_t pid,
+static void call_back(struct uroce_shm *shm, struct shm_call *call, int incoming, pid_t pid,
 		      int *process)
 {
 	int r;
 
-	call->conn = guest;
-	call->by_guest = true;
+	call->conn = incoming;
+	call->by_incoming = true;
 	call->pid = pid;
 	call->process = take_fd(process);
 	r = call_say(shm, call);
@@ -373,23 +373,23 @@ static void call_back(struct uroce_shm *shm, struct shm_call *call, int guest, p
 		shm_call_end(shm, call->slot, r);
 }
 
-void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int guest, pid_t pid, int *process)
+void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int incoming, pid_t pid, int *process)
 {
 	/* not NULL: shm_call_admit() has allocated it */
 	struct shm_call *call = shm_call_of(shm, slot);
 
 	pthread_mutex_lock(&shm->lock);
 	/* A connection of an earlier attempt, which the other process has given up. */
-	shm_fd_forget(&call->guest);
+	shm_fd_forget(&call->incoming);
 	if (!shm_peer_lookup(shm, slot) && call->conn < 0) {
-		call_back(shm, call, guest, pid, process);
+		call_back(shm, call, incoming, pid, process);
 		pthread_mutex_unlock(&shm->lock);
 		return;
 	}
-	shm->host->events->unwatch(shm->host, guest);
-	call->guest = guest;
+	shm->host->events->unwatch(shm->host, incoming);
+	call->incoming = incoming;
 	if (shm_peer_lookup(shm, slot))
-		shm_fd_forget(&call->guest);
+		shm_fd_forget(&call->incoming);
 	pthread_mutex_unlock(&shm->lock);
 }
 

@@ -160,14 +160,14 @@ int shm_hello_send(int conn, const struct hello *hello, const int *fds, int nfds
 int shm_hello_recv(int conn, struct hello *hello, int fds[HELLO_FDS]);
 void shm_fds_close(int fds[HELLO_FDS]);
 
-/* --- shm_guest.c --- */
+/* --- shm_incoming.c --- */
 
 /*
  * Make a peer of the process @pid, which was admitted and sent HELLO on @conn. On success the peer
  * owns @conn. The function takes *@process in any case. Under shm->lock.
  */
-int shm_guest_welcome(struct uroce_shm *shm, int conn, pid_t pid, int *process,
-		      const struct hello *hello, int fds[HELLO_FDS]);
+int shm_incoming_welcome(struct uroce_shm *shm, int conn, pid_t pid, int *process,
+			 const struct hello *hello, int fds[HELLO_FDS]);
 
 /* --- shm_call.c --- */
 
@@ -183,9 +183,9 @@ bool shm_connects_first(const struct uroce_shm *shm, uint16_t slot);
  * neither refused this process nor been refused: -EPERM. *@ret_process: see shm_peer_admit(). */
 int shm_call_admit(struct uroce_shm *shm, uint16_t slot, int conn, pid_t *ret_pid,
 		   int *ret_process);
-/* Handle ASK from the admitted process of @slot. @guest: its connection, which is kept. *@process:
- * its pidfd, or -1. */
-void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int guest, pid_t pid, int *process);
+/* Handle ASK from the admitted process of @slot. @incoming: its connection, which is kept.
+ * *@process: its pidfd, or -1. */
+void shm_call_asked(struct uroce_shm *shm, uint16_t slot, int incoming, pid_t pid, int *process);
 /* Begin an attempt, unless one goes on or the process is a peer. @conn: the connection, or -errno
  * if there is none. Under shm->lock. */
 void shm_call_by(struct uroce_shm *shm, struct shm_call *call, int conn);

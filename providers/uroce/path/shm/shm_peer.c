@@ -475,7 +475,7 @@ void uroce_shm_forked(struct uroce_shm *shm)
 		if (!call)
 			continue;
 		shm_fd_forget(&call->process);
-		shm_fd_forget(&call->guest);
+		shm_fd_forget(&call->incoming);
 	}
 	shm_segments_forked(shm);
 	shm_fd_forget(&shm->board_fd);

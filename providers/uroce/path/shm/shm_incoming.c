@@ -12,10 +12,10 @@
 #include "providers/uroce/path/shm/shm_ptracer.h"
 
 enum {
-	GUESTS = 32, /* limit of accepted connections in one call */
+	INCOMING_MAX = 32, /* limit of accepted connections in one call */
 };
 
-static void guest_close(struct uroce_shm *shm, int conn, int r)
+static void incoming_close(struct uroce_shm *shm, int conn, int r)
 {
 	shm->host->events->unwatch(shm->host, conn);
 	log_debug("uroce: a local connection was refused: %s", strerror(-r));
@@ -48,9 +48,9 @@ static int silent_wait(struct uroce_shm *shm, int conn)
 
 	if (shm->silent_count == SHM_SILENT) {
 		silent_remove(shm, 0);
-		guest_close(shm, oldest, -ETIMEDOUT);
+		incoming_close(shm, oldest, -ETIMEDOUT);
 	}
-	r = shm->host->events->watch(shm->host, conn, WATCH_GUEST, NULL);
+	r = shm->host->events->watch(shm->host, conn, WATCH_INCOMING, NULL);
 	if (!r)
 		shm->silent[shm->silent_count++] = conn;
 	return r;
@@ -105,8 +105,8 @@ static int peer_welcome(struct uroce_shm *shm, struct shm_peer *peer, int fds[HE
 	return r;
 }
 
-int shm_guest_welcome(struct uroce_shm *shm, int conn, pid_t pid, int *process,
-		      const struct hello *hello, int fds[HELLO_FDS])
+int shm_incoming_welcome(struct uroce_shm *shm, int conn, pid_t pid, int *process,
+			 const struct hello *hello, int fds[HELLO_FDS])
 {
 	int r = slot_check(shm, hello->slot, pid);
 	struct shm_peer *peer = r < 0 ? NULL : shm_peer_new(shm, hello->slot);
@@ -123,13 +123,13 @@ int shm_guest_welcome(struct uroce_shm *shm, int conn, pid_t pid, int *process,
 	return r;
 }
 
-static int guest_hello(struct uroce_shm *shm, int conn, pid_t pid, int *process,
-		       const struct hello *hello, int fds[HELLO_FDS])
+static int incoming_hello(struct uroce_shm *shm, int conn, pid_t pid, int *process,
+			  const struct hello *hello, int fds[HELLO_FDS])
 {
 	int r;
 
 	pthread_mutex_lock(&shm->lock);
-	r = shm_guest_welcome(shm, conn, pid, process, hello, fds);
+	r = shm_incoming_welcome(shm, conn, pid, process, hello, fds);
 	pthread_mutex_unlock(&shm->lock);
 	return r;
 }
@@ -137,7 +137,7 @@ static int guest_hello(struct uroce_shm *shm, int conn, pid_t pid, int *process,
 /* --- its messages --- */
 
 /* Send a final answer. */
-static int guest_answer(struct uroce_shm *shm, int conn, enum hello_type type, int r)
+static int incoming_answer(struct uroce_shm *shm, int conn, enum hello_type type, int r)
 {
 	struct hello hello;
 
@@ -146,18 +146,18 @@ static int guest_answer(struct uroce_shm *shm, int conn, enum hello_type type, i
 	return r;
 }
 
-static int guest_wants(struct uroce_shm *shm, int conn, pid_t pid, int *process,
-		       const struct hello *hello, int fds[HELLO_FDS], int count)
+static int incoming_wants(struct uroce_shm *shm, int conn, pid_t pid, int *process,
+			  const struct hello *hello, int fds[HELLO_FDS], int count)
 {
 	bool called = hello->type == HELLO && count == HELLO_FDS;
 	bool asked = hello->type == ASK && !count;
 
 	if ((called || asked) && hello->to != shm->host->slot)
 		return path_host_has_slot(shm->host, hello->to)
-			       ? guest_answer(shm, conn, REFERRED, -EREMOTE)
+			       ? incoming_answer(shm, conn, REFERRED, -EREMOTE)
 			       : -EPROTO;
 	if (called && !shm_connects_first(shm, hello->slot) && hello->slot != shm->host->slot)
-		return guest_hello(shm, conn, pid, process, hello, fds);
+		return incoming_hello(shm, conn, pid, process, hello, fds);
 	if (!asked || !shm_connects_first(shm, hello->slot))
 		return -EPROTO;
 	shm_call_asked(shm, hello->slot, conn, pid, process);
@@ -165,7 +165,7 @@ static int guest_wants(struct uroce_shm *shm, int conn, pid_t pid, int *process,
 }
 
 /* Handle the first message. Return: 0: the connection has been kept; -errno. */
-static int guest_message(struct uroce_shm *shm, int conn)
+static int incoming_message(struct uroce_shm *shm, int conn)
 {
 	struct hello hello;
 	int fds[HELLO_FDS], r = shm_hello_recv(conn, &hello, fds), count = r;
@@ -173,42 +173,42 @@ static int guest_message(struct uroce_shm *shm, int conn)
 	pid_t pid = 0;
 
 	if (r == -EOPNOTSUPP)
-		return guest_answer(shm, conn, REFUSED, r);
+		return incoming_answer(shm, conn, REFUSED, r);
 	if (r < 0)
 		return r;
 	r = shm_call_admit(shm, hello.slot, conn, &pid, &process);
 	if (r == -EPERM)
-		guest_answer(shm, conn, REFUSED, r);
+		incoming_answer(shm, conn, REFUSED, r);
 	else if (!r)
-		r = guest_wants(shm, conn, pid, &process, &hello, fds, count);
+		r = incoming_wants(shm, conn, pid, &process, &hello, fds, count);
 	shm_fds_close(fds);
 	return r;
 }
 
-void uroce_shm_guest(struct uroce_shm *shm, int conn)
+void uroce_shm_incoming(struct uroce_shm *shm, int conn)
 {
 	int r;
 
 	silent_forget(shm, conn);
-	r = guest_message(shm, conn);
+	r = incoming_message(shm, conn);
 	if (r < 0)
-		guest_close(shm, conn, r);
+		incoming_close(shm, conn, r);
 }
 
 /* Handle a new connection. Usually its message has arrived before accept(). */
-static int guest_come(struct uroce_shm *shm, int conn)
+static int incoming_accept(struct uroce_shm *shm, int conn)
 {
 	int r = shm_peer_user(shm, conn);
 
 	/* A process of another user gets no message, because it learns the same from the kernel. */
 	if (!r)
-		r = guest_message(shm, conn);
+		r = incoming_message(shm, conn);
 	return r == -EAGAIN ? silent_wait(shm, conn) : r;
 }
 
 int uroce_shm_accept(struct uroce_shm *shm, int listener)
 {
-	for (int i = 0; i < GUESTS; i++) {
+	for (int i = 0; i < INCOMING_MAX; i++) {
 		int conn = accept4(listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), r;
 
 		if (conn < 0)
@@ -216,9 +216,9 @@ int uroce_shm_accept(struct uroce_shm *shm, int listener)
 					       errno == ENOMEM
 				       ? -errno
 				       : 0;
-		r = guest_come(shm, conn);
+		r = incoming_accept(shm, conn);
 		if (r < 0)
-			guest_close(shm, conn, r);
+			incoming_close(shm, conn, r);
 	}
 	return 0;
 }
