@@ -7,7 +7,7 @@ check_rooms.py --calls FOLDER OBJECTS PLAN   what was compiled of it: about each
                                 tables than UPCALLS that a room above fills in for one below
 check_rooms.py --floors FOLDER OBJECTS PLAN   of a room whose plan has the files on floors: about each call of a floor above.
                                 A name that ends with "/" stands for all files of a folder
-check_rooms.py --shared TREE PLAN   of rooms that several folders share: about each guest that the plan does not know
+check_rooms.py --shared TREE PLAN   of rooms that several folders share: about each user that the plan does not know
 check_rooms.py --self-test      prove that each kind of mistake is found
 """
 import os
@@ -161,18 +161,18 @@ def sources(tree):
 
 
 def shared_read(text):
-    """Each room with its guests."""
+    """Each room with its users."""
     lines = (line.split("#", 1)[0].strip() for line in text.splitlines())
-    return {room: guests.split() for room, guests in (line.split(":", 1) for line in lines if line)}
+    return {room: users.split() for room, users in (line.split(":", 1) for line in lines if line)}
 
 
-def guest_wrong(rooms, path, included):
+def user_wrong(rooms, path, included):
     """Why the file, of no room that is shared or of another one, may not include that, or None."""
     here, there = room_of(path), room_of(included)
     if there not in rooms or here == there:
         return None
-    if not any(here == guest or here.startswith(guest + "/") for guest in rooms[there]):
-        return f"{path}: includes {included}, and is no guest of {there}"
+    if not any(here == user or here.startswith(user + "/") for user in rooms[there]):
+        return f"{path}: includes {included}, and is no user of {there}"
     if included != door_of(there):
         return f"{path}: includes {included}, which is not the door of {there}: {door_of(there)}"
     return None
@@ -180,12 +180,12 @@ def guest_wrong(rooms, path, included):
 
 def shared_check(tree, plan):
     rooms, wrong = shared_read(plan), []
-    for room, guests in rooms.items():
+    for room, users in rooms.items():
         wrong += [f"plan: {room} has no door {door_of(room)}"] if not (tree / door_of(room)).is_file() else []
-        wrong += [f"plan: {room} has the guest {g}, which is not there" for g in guests if not (tree / g).is_dir()]
+        wrong += [f"plan: {room} has the user {g}, which is not there" for g in users if not (tree / g).is_dir()]
     for path in sources(tree):
         for included in INCLUDE.findall((tree / path).read_text(errors="replace")):
-            wrong.append(guest_wrong(rooms, str(path), included))
+            wrong.append(user_wrong(rooms, str(path), included))
     return [w for w in wrong if w]
 
 
@@ -225,11 +225,11 @@ TOWN = {
 INTO = '#include "providers/s/s.h"\n'
 PAST = '#include "providers/s/own.h"\n'
 INTRUSIONS = [
-    ("r.c: includes providers/s/s.h, and is no guest", SHARED, {"providers/r/r.c": INTO}),
-    ("pq.h: includes providers/s/s.h, and is no guest", SHARED, {"providers/pq/pq.h": " " + INTO}),
-    ("main.c: includes providers/s/own.h, and is no guest", SHARED, {"main.c": PAST}),
+    ("r.c: includes providers/s/s.h, and is no user", SHARED, {"providers/r/r.c": INTO}),
+    ("pq.h: includes providers/s/s.h, and is no user", SHARED, {"providers/pq/pq.h": " " + INTO}),
+    ("main.c: includes providers/s/own.h, and is no user", SHARED, {"main.c": PAST}),
     ("p.c: includes providers/s/own.h, which is not the door", SHARED, {"providers/p/p.c": PAST}),
-    ("no guest of providers/s", SHARED.replace("providers/p ", ""), {}),
+    ("no user of providers/s", SHARED.replace("providers/p ", ""), {}),
     ("has no door", SHARED + "providers/t: providers/p\n", {}),
     ("which is not there", SHARED.replace("#", "providers/gone #"), {}),
 ]
