@@ -3,8 +3,8 @@
 #include "providers/uroce/engine/resp.h"
 
 enum {
-	ACK_RIDES_MIN = 8,
-	ACK_RIDES_MAX = 8192,
+	ACK_PIGGYBACK_MIN = 8,
+	ACK_PIGGYBACK_MAX = 8192,
 	TURN_PACKETS = 256, /* packets in one turn of a long read's answer: those of one window */
 	ACK_LATE = 4, /* further messages for which a due acknowledgement waits for an idle pass */
 };
@@ -118,20 +118,20 @@ static int ack_send(struct uroce_qp *qp)
  * the peer is silent for some passes. A silent peer has waited, so the next ones are not withheld.
  * Their number doubles each time this happens.
  */
-void uroce_resp_ride(struct uroce_qp *qp)
+void uroce_resp_piggyback(struct uroce_qp *qp)
 {
 	struct uroce_responder *resp = &qp->resp;
 
 	if (!resp->ack_due || resp->res_pending ||
 	    (resp->ack_syndrome & AETH_KIND_MASK) != AETH_ACK)
 		return;
-	if (!resp->ack_hurry && !resp->ack_rides &&
+	if (!resp->ack_hurry && !resp->ack_piggyback &&
 	    resp->ack_messages < UROCE_ACK_WITHHELD + ACK_LATE) {
 		resp->ack_withheld = resp->ack_messages < UROCE_ACK_WITHHELD;
 		return;
 	}
-	if (resp->ack_rides)
-		resp->ack_rides--;
+	if (resp->ack_piggyback)
+		resp->ack_piggyback--;
 	ack_send(qp);
 }
 
@@ -157,9 +157,9 @@ void uroce_resp_waited(struct uroce_qp *qp)
 {
 	struct uroce_responder *resp = &qp->resp;
 
-	resp->ack_rides_next =
-		min_of(max_of(2 * resp->ack_rides_next, ACK_RIDES_MIN), ACK_RIDES_MAX);
-	resp->ack_rides = resp->ack_rides_next;
+	resp->ack_piggyback_next =
+		min_of(max_of(2 * resp->ack_piggyback_next, ACK_PIGGYBACK_MIN), ACK_PIGGYBACK_MAX);
+	resp->ack_piggyback = resp->ack_piggyback_next;
 }
 
 /* Send a NAK, because a read lost the access to its region between request and response. */

@@ -94,9 +94,9 @@ struct uroce_responder {
 	bool ack_withheld;
 	uint16_t ack_passes; /* progress passes since the acknowledgement was withheld */
 	/* number of acknowledgements to send with packets before one is withheld again */
-	uint16_t ack_rides;
-	/* last starting value of ack_rides; doubled if the peer waits again */
-	uint16_t ack_rides_next;
+	uint16_t ack_piggyback;
+	/* last starting value of ack_piggyback; doubled if the peer waits again */
+	uint16_t ack_piggyback_next;
 	uint32_t again_before; /* expected PSN when a duplicate arrived ... */
 	uint32_t again_psn;    /* ... PSN of the first duplicate since then ... */
 	uint16_t again;	       /* ... and how often that duplicate arrived */

@@ -456,7 +456,7 @@ void uroce_req_run(struct uroce_qp *qp, uint64_t now)
 		done = false;
 	}
 	if (path && path->pending) {
-		uroce_resp_ride(qp);
+		uroce_resp_piggyback(qp);
 		path->ops->flush(path);
 	}
 	if (done)

@@ -247,7 +247,7 @@ void resp_ack_owe(struct uroce_qp *qp, uint8_t syndrome)
 	if (qp->resp.ack_due && qp->resp.nak_sent && syndrome == (AETH_ACK | AETH_ACK_NO_CREDIT))
 		return;
 	if (qp->resp.ack_withheld) /* the peer continued without the acknowledgement */
-		qp->resp.ack_rides_next = 0;
+		qp->resp.ack_piggyback_next = 0;
 	qp->resp.ack_passes = 0;
 	qp->resp.ack_syndrome = syndrome;
 	qp->resp.ack_due = qp->resp.ack_asked = true;

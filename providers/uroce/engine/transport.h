@@ -117,7 +117,7 @@ static inline void uroce_resp_acked(struct uroce_responder *resp)
 }
 
 /* Send or withhold an owed acknowledgement, before packets leave. */
-void uroce_resp_ride(struct uroce_qp *qp);
+void uroce_resp_piggyback(struct uroce_qp *qp);
 /* Send an owed acknowledgement before the packet of a new request if the application sleeps. The
  * QP's lock is held. */
 void uroce_resp_before(struct uroce_qp *qp);
