@@ -21,7 +21,7 @@ static struct ibcm_id *rejected_find(const struct arrival *in)
 
 	if (mad->type != IBCM_REJ || mad->rej.reason != IBCM_REJ_TIMEOUT ||
 	    mad->rej.info_length < sizeof(guid) ||
-	    ibcm_park_withdraw(&in->from->remote_gid, mad->local_id))
+	    ibcm_pending_withdraw(&in->from->remote_gid, mad->local_id))
 		return NULL;
 	memcpy(&guid, mad->rej.info, sizeof(guid));
 	return ibcm_table_find_peer(&in->from->remote_gid, be64toh(guid), mad->local_id);
@@ -194,6 +194,7 @@ void ibcm_arrived(struct ibcm_dev *dev, const struct verbs_gsi_mad *from)
 	else if (in.mad.type != IBCM_REQ && in.mad.type != IBCM_SIDR_REQ)
 		answer_arrived(&in);
 	else if (!ibcm_arrival_request(&in) &&
-		 !ibcm_park(dev, from, in.mad.local_id, is_of_socket(&in.mad), ibcm_request_again))
+		 !ibcm_pending_add(dev, from, in.mad.local_id, is_of_socket(&in.mad),
+				   ibcm_request_again))
 		ibcm_arrival_stray(&in);
 }

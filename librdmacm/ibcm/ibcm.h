@@ -17,7 +17,7 @@
  *   send.c           messages out
  *   probe.c          messages out that a host without a receiver refuses
  *   event.c          channels, and the events in them
- *   park.c           requests that wait for a listener
+ *   pending.c           requests that wait for a listener
  *   id.c             identifiers, and the results of a step
  *   request.c        requests in
  *   dispatch.c       messages in
@@ -275,10 +275,10 @@ void ibcm_answered_add(const struct ibcm_id *iid, const uint8_t data[IBCM_MAD_LE
  */
 const uint8_t *ibcm_answered_find(const union ibv_gid *gid, uint32_t id, uint64_t tid);
 
-/* --- park.c; under the lock --- */
+/* --- pending.c; under the lock --- */
 
 /*
- * Handle a parked request again. Return: true if the request is done, false if it must wait
+ * Handle a pending request again. Return: true if the request is done, false if it must wait
  * further. @last: answer the request even without a listener.
  */
 typedef bool ibcm_again_fn(struct ibcm_dev *dev, const struct verbs_gsi_mad *from, bool last);
@@ -287,15 +287,15 @@ typedef bool ibcm_again_fn(struct ibcm_dev *dev, const struct verbs_gsi_mad *fro
  * keep it only until all processes were searched. Return: false if there is no memory, or if all
  * processes were searched before.
  */
-bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id, bool of_socket,
-	       ibcm_again_fn *again);
+bool ibcm_pending_add(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id,
+		      bool of_socket, ibcm_again_fn *again);
 /* Drop the request, because the peer gave up. Return: whether there was a request. */
-bool ibcm_park_withdraw(const union ibv_gid *gid, uint32_t id);
+bool ibcm_pending_withdraw(const union ibv_gid *gid, uint32_t id);
 /*
- * Search listeners for the parked requests, and refuse the requests that have waited long enough.
+ * Search listeners for the pending requests, and refuse the requests that have waited long enough.
  * Return: time of the next search; 0: none.
  */
-uint64_t ibcm_park_look(uint64_t now, ibcm_again_fn *again);
+uint64_t ibcm_pending_run(uint64_t now, ibcm_again_fn *again);
 
 /* --- table.c; all under the lock --- */
 

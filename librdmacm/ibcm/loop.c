@@ -83,7 +83,7 @@ static uint64_t earlier(uint64_t a, uint64_t b)
 static uint64_t all_run(uint64_t now)
 {
 	struct ibcm_id *first;
-	uint64_t due = ibcm_park_look(now, ibcm_request_again);
+	uint64_t due = ibcm_pending_run(now, ibcm_request_again);
 
 	deadlines_run(now);
 	if (ibcm_send_retry())

@@ -283,7 +283,7 @@ void host_pass(uint64_t ns)
 	struct ibcm_id *iid;
 
 	host.now += ns;
-	ibcm_park_look(host.now, ibcm_request_again);
+	ibcm_pending_run(host.now, ibcm_request_again);
 	while ((iid = ibcm_heap_first()) && iid->conn.deadline <= host.now) {
 		struct ibcm_out out = {};
 

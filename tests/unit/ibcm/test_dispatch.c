@@ -18,8 +18,8 @@ enum {
 	SECONDS_MAX = 60,
 	IDS = 1 << 16,		    /* number of communication ids */
 	LATER_PORT = HOST_PORT + 1, /* has no listener yet */
-	PARKED_MAX = 256,
-	PARKED_OF_HOST = 16,
+	PENDING_MAX = 256,
+	PENDING_OF_HOST = 16,
 };
 #define SECOND 1000000000ull
 
@@ -470,12 +470,12 @@ static void test_early_requests_are_few(void **state)
 		host_arrive(&stranger, &req);
 		host_pass(1000);
 	}
-	assert_int_equal(host.sent_count, before + 1000 - PARKED_OF_HOST);
-	assert_int_equal(host_last()->remote_id, 1000 - PARKED_OF_HOST);
+	assert_int_equal(host.sent_count, before + 1000 - PENDING_OF_HOST);
+	assert_int_equal(host_last()->remote_id, 1000 - PENDING_OF_HOST);
 	check_refused();
 	late = listen_later();
 	host_pass(SECOND / 100);
-	assert_int_equal(late->waiting, 1 + PARKED_OF_HOST);
+	assert_int_equal(late->waiting, 1 + PENDING_OF_HOST);
 	host_destroy(late);
 }
 
@@ -483,7 +483,7 @@ static void test_early_requests_of_many_hosts(void **state)
 {
 	unsigned int before = host.sent_count;
 
-	for (uint32_t n = 0; n < 2 * PARKED_MAX; n++) {
+	for (uint32_t n = 0; n < 2 * PENDING_MAX; n++) {
 		union ibv_gid gid = host_gid(2);
 		struct ibcm_mad req;
 
@@ -491,10 +491,10 @@ static void test_early_requests_of_many_hosts(void **state)
 		req = early_req(&gid, n + 1);
 		host_arrive(&gid, &req);
 	}
-	assert_int_equal(host.sent_count, before + PARKED_MAX);
-	assert_int_equal(host_last()->remote_id, PARKED_MAX);
+	assert_int_equal(host.sent_count, before + PENDING_MAX);
+	assert_int_equal(host_last()->remote_id, PENDING_MAX);
 	host_pass(SECOND);
-	assert_int_equal(host.sent_count, before + 2 * PARKED_MAX);
+	assert_int_equal(host.sent_count, before + 2 * PENDING_MAX);
 }
 
 /* --- probes for a peer --- */

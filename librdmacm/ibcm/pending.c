@@ -11,16 +11,16 @@
 #include <string.h>
 
 enum {
-	PARKED_MAX = 256,
-	PARKED_OF_HOST = 16,
+	PENDING_MAX = 256,
+	PENDING_OF_HOST = 16,
 };
 /* ns a request waits: much less than 4.3 s, after which the peer repeats it */
 #define GRACE  1000000000ull
 #define SOCKET 3000000000ull /* ns: limit of the check of all processes on a busy host */
 #define LOOK   4000000ull    /* ns between two checks for a listener */
 
-struct parked {
-	TAILQ_ENTRY(parked) entry;
+struct pending {
+	TAILQ_ENTRY(pending) entry;
 	struct ibcm_dev *dev;
 	uint32_t id; /* id of the peer */
 	uint64_t until;
@@ -28,60 +28,60 @@ struct parked {
 	struct verbs_gsi_mad mad;
 };
 
-static TAILQ_HEAD(, parked) lot = TAILQ_HEAD_INITIALIZER(lot); /* oldest first */
+static TAILQ_HEAD(, pending) pending_list = TAILQ_HEAD_INITIALIZER(pending_list); /* oldest first */
 static unsigned int count;
 
-static void take_out(struct parked *p)
+static void pending_remove(struct pending *p)
 {
-	TAILQ_REMOVE(&lot, p, entry);
+	TAILQ_REMOVE(&pending_list, p, entry);
 	count--;
 }
 
-static void refuse(struct parked *p, ibcm_again_fn *again)
+static void refuse(struct pending *p, ibcm_again_fn *again)
 {
-	take_out(p);
+	pending_remove(p);
 	again(p->dev, &p->mad, true);
 	free(p);
 }
 
-static bool is_of(const struct parked *p, const union ibv_gid *gid)
+static bool is_of(const struct pending *p, const union ibv_gid *gid)
 {
 	return !memcmp(&p->mad.remote_gid, gid, sizeof(*gid));
 }
 
-static struct parked *find(const union ibv_gid *gid, uint32_t id)
+static struct pending *find(const union ibv_gid *gid, uint32_t id)
 {
-	struct parked *p;
+	struct pending *p;
 
-	TAILQ_FOREACH(p, &lot, entry)
+	TAILQ_FOREACH(p, &pending_list, entry)
 		if (p->id == id && is_of(p, gid))
 			return p;
 	return NULL;
 }
 
 /* Return the request to refuse in favour of a new one, or NULL if there is room. */
-static struct parked *in_the_way(const union ibv_gid *gid)
+static struct pending *in_the_way(const union ibv_gid *gid)
 {
-	struct parked *p, *oldest = NULL;
+	struct pending *p, *oldest = NULL;
 	unsigned int of_host = 0;
 
-	TAILQ_FOREACH(p, &lot, entry) {
+	TAILQ_FOREACH(p, &pending_list, entry) {
 		if (!is_of(p, gid))
 			continue;
 		of_host++;
 		if (!oldest)
 			oldest = p;
 	}
-	if (of_host >= PARKED_OF_HOST)
+	if (of_host >= PENDING_OF_HOST)
 		return oldest;
-	return count >= PARKED_MAX ? TAILQ_FIRST(&lot) : NULL;
+	return count >= PENDING_MAX ? TAILQ_FIRST(&pending_list) : NULL;
 }
 
-bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id, bool of_socket,
-	       ibcm_again_fn *again)
+bool ibcm_pending_add(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t id,
+		      bool of_socket, ibcm_again_fn *again)
 {
 	uint64_t now = ibcm_now();
-	struct parked *p, *old;
+	struct pending *p, *old;
 
 	if (find(&mad->remote_gid, id))
 		return true;
@@ -94,7 +94,7 @@ bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t i
 	p = malloc(sizeof(*p));
 	if (!p)
 		return false;
-	*p = (struct parked){
+	*p = (struct pending){
 		.dev = dev,
 		.id = id,
 		.until = now + (of_socket ? SOCKET : GRACE),
@@ -104,25 +104,25 @@ bool ibcm_park(struct ibcm_dev *dev, const struct verbs_gsi_mad *mad, uint32_t i
 	/* the device may have searched all processes after the request had arrived */
 	if (!p->mad.arrived)
 		p->mad.arrived = now;
-	TAILQ_INSERT_TAIL(&lot, p, entry);
+	TAILQ_INSERT_TAIL(&pending_list, p, entry);
 	count++;
 	ibcm_wake_by(of_socket ? now : now + LOOK);
 	return true;
 }
 
-bool ibcm_park_withdraw(const union ibv_gid *gid, uint32_t id)
+bool ibcm_pending_withdraw(const union ibv_gid *gid, uint32_t id)
 {
-	struct parked *p = find(gid, id);
+	struct pending *p = find(gid, id);
 
 	if (!p)
 		return false;
-	take_out(p);
+	pending_remove(p);
 	free(p);
 	return true;
 }
 
-/* Try to settle a request. Return: whether it need not wait any more. */
-static bool settle(const struct parked *p, uint64_t now, ibcm_again_fn *again)
+/* Try to pending_try a request. Return: whether it need not wait any more. */
+static bool pending_try(const struct pending *p, uint64_t now, ibcm_again_fn *again)
 {
 	int r = verbs_gsi_offer(p->dev->verbs, &p->mad);
 	bool last = now >= p->until || (p->of_socket && r == -ENOENT);
@@ -130,15 +130,15 @@ static bool settle(const struct parked *p, uint64_t now, ibcm_again_fn *again)
 	return !r || again(p->dev, &p->mad, last);
 }
 
-uint64_t ibcm_park_look(uint64_t now, ibcm_again_fn *again)
+uint64_t ibcm_pending_run(uint64_t now, ibcm_again_fn *again)
 {
-	struct parked *p, *next;
+	struct pending *p, *next;
 
-	for (p = TAILQ_FIRST(&lot); p; p = next) {
+	for (p = TAILQ_FIRST(&pending_list); p; p = next) {
 		next = TAILQ_NEXT(p, entry);
-		if (!settle(p, now, again))
+		if (!pending_try(p, now, again))
 			continue;
-		take_out(p);
+		pending_remove(p);
 		free(p);
 	}
 	return count ? now + LOOK : 0;
