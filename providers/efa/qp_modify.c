@@ -3,7 +3,7 @@
 #include "providers/efa/efa.h"
 
 /* Set the limits of posting that belong to the new state. */
-static void gates_set(struct efa_qp *qp, enum ibv_qp_state state)
+static void post_limits_set(struct efa_qp *qp, enum ibv_qp_state state)
 {
 	bool sends = state == IBV_QPS_RTS || state == IBV_QPS_SQD;
 	bool receives = state != IBV_QPS_RESET && state != IBV_QPS_ERR;
@@ -28,7 +28,7 @@ int efa_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		efa_qp_start(qp);
 		pthread_mutex_unlock(&ctx->qp_lock);
 	}
-	gates_set(qp, in->attr->qp_state);
+	post_limits_set(qp, in->attr->qp_state);
 	return 0;
 }
 

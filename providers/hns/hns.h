@@ -287,7 +287,7 @@ int hns_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int hns_destroy_qp(struct verbs_qp *vqp);
 int hns_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
 /* Set the members that control posting to the values for @state. */
-void hns_qp_gates_set(struct hns_qp *qp, enum ibv_qp_state state);
+void hns_qp_post_limits_set(struct hns_qp *qp, enum ibv_qp_state state);
 /* Follow the device into the error state: the kernel flushes the posted requests. */
 void hns_qp_fail(struct hns_qp *qp);
 /* Let the kernel flush the requests that were posted in the error state. */

@@ -19,7 +19,7 @@ enum {
 		    1 << IBV_WR_RDMA_WRITE_WITH_IMM | 1 << IBV_WR_RDMA_READ,
 };
 
-void hns_qp_gates_set(struct hns_qp *qp, enum ibv_qp_state state)
+void hns_qp_post_limits_set(struct hns_qp *qp, enum ibv_qp_state state)
 {
 	bool sends = state >= IBV_QPS_RTS && qp->vqp.qp.qp_type != IBV_QPT_XRC_RECV;
 	bool receives = state != IBV_QPS_RESET && qp->rq.max_post;
@@ -57,7 +57,7 @@ void hns_qp_fail(struct hns_qp *qp)
 
 	if (state == IBV_QPS_ERR || state == IBV_QPS_RESET)
 		return;
-	hns_qp_gates_set(qp, IBV_QPS_ERR);
+	hns_qp_post_limits_set(qp, IBV_QPS_ERR);
 	hns_qp_flush(qp);
 }
 
@@ -83,7 +83,7 @@ static int reset(struct hns_qp *qp, const struct verbs_modify_qp *request)
 	r = uverbs_modify_qp(&qp->vqp, request);
 	if (!r) {
 		hns_cqs_clean(qp);
-		hns_qp_gates_set(qp, IBV_QPS_RESET);
+		hns_qp_post_limits_set(qp, IBV_QPS_RESET);
 		rings_empty(qp);
 	}
 	hns_cqs_unlock(qp);
@@ -101,10 +101,10 @@ static int transition(struct hns_qp *qp, const struct verbs_modify_qp *request)
 	if (state == IBV_QPS_RESET)
 		return reset(qp, request);
 	if (state == IBV_QPS_ERR)
-		hns_qp_gates_set(qp, state);
+		hns_qp_post_limits_set(qp, state);
 	r = uverbs_modify_qp(&qp->vqp, request);
 	if (state == IBV_QPS_ERR ? r < 0 : !r)
-		hns_qp_gates_set(qp, r < 0 ? before : state);
+		hns_qp_post_limits_set(qp, r < 0 ? before : state);
 	return r;
 }
 

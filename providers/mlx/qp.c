@@ -2,8 +2,8 @@
 /* Operations of queue pairs of both families that do not access a ring. */
 #include "providers/mlx/mlx.h"
 
-void mlx_gates_set(struct verbs_qp *vqp, enum ibv_qp_state state, int *sq_max_sge,
-		   struct mlx_rq *rq)
+void mlx_post_limits_set(struct verbs_qp *vqp, enum ibv_qp_state state, int *sq_max_sge,
+			 struct mlx_rq *rq)
 {
 	switch (state) {
 	case IBV_QPS_RESET:

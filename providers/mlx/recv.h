@@ -131,8 +131,8 @@ MLX_FLAT int mlx_recv_locked(struct ibv_qp *qp, struct mlx_rq *rq, bool empty,
 
 /* Set the limits of posting that belong to the new state: *sq_max_sge of the send queue, and
  * max_sge of @rq. */
-void mlx_gates_set(struct verbs_qp *vqp, enum ibv_qp_state state, int *sq_max_sge,
-		   struct mlx_rq *rq);
+void mlx_post_limits_set(struct verbs_qp *vqp, enum ibv_qp_state state, int *sq_max_sge,
+			 struct mlx_rq *rq);
 /* Check whether a type 1 window can be bound to @info. Return: 0 or a positive errno. */
 MLX_FLAT int mlx_bind_check(struct ibv_qp *qp, const struct ibv_mw *mw,
 			    const struct ibv_mw_bind_info *info)

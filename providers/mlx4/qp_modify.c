@@ -82,7 +82,7 @@ int mlx4_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		return r;
 	if (in->attr->qp_state == IBV_QPS_RESET)
 		rings_reset(qp);
-	mlx_gates_set(vqp, in->attr->qp_state, &qp->sq.max_sge, &qp->rq);
+	mlx_post_limits_set(vqp, in->attr->qp_state, &qp->sq.max_sge, &qp->rq);
 	qp->sq.plain = qp->sq.max_sge > 0 ? plain_ops(qp) : 0;
 	return 0;
 }

@@ -81,7 +81,7 @@ int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		rings_reset(qp);
 	if (in->attr->qp_state == IBV_QPS_RTR && qp->split)
 		receives_tell(qp);
-	mlx_gates_set(vqp, in->attr->qp_state, &qp->sq.max_sge, &qp->rq);
+	mlx_post_limits_set(vqp, in->attr->qp_state, &qp->sq.max_sge, &qp->rq);
 	/* Requests with a special address segment are not plain. If the
 	 * program builds requests itself, each other request must clear the mark of such a
 	 * request in its slot. Plain requests do not. */

@@ -285,7 +285,7 @@ int mthca_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		mthca_cqs_unlock(qp);
 		rings_reset(qp);
 	}
-	mlx_gates_set(vqp, in->attr->qp_state, &qp->sq.max_sge, &qp->rq);
+	mlx_post_limits_set(vqp, in->attr->qp_state, &qp->sq.max_sge, &qp->rq);
 	if (!qp->sq.max_post)
 		qp->sq.max_sge = -1;
 	qp->sq.plain = qp->sq.max_sge > 0 && vqp->qp.qp_type != IBV_QPT_UD

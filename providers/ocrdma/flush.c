@@ -6,7 +6,7 @@
  */
 #include "providers/ocrdma/wqe.h"
 
-static void gates_set(struct oc_qp *qp, enum oc_gate gate)
+static void post_limits_set(struct oc_qp *qp, enum oc_gate gate)
 {
 	atomic_store_explicit(&qp->sq.gate, gate, memory_order_relaxed);
 	atomic_store_explicit(&qp->rq.gate, gate, memory_order_relaxed);
@@ -28,7 +28,7 @@ void oc_fail(struct oc_qp *qp)
 	if (!qp->failed) {
 		qp->failed = true;
 		LIST_INSERT_HEAD(&ctx->failed, qp, entry);
-		gates_set(qp, OC_FLUSHES);
+		post_limits_set(qp, OC_FLUSHES);
 		count(qp, 1);
 	}
 	spinlock_unlock(&ctx->flush_lock);
@@ -39,7 +39,7 @@ void oc_recover(struct oc_qp *qp)
 	struct oc_context *ctx = to_octx(qp->vqp.qp.context);
 
 	spinlock_lock(&ctx->flush_lock);
-	gates_set(qp, OC_CLOSED);
+	post_limits_set(qp, OC_CLOSED);
 	if (qp->failed) {
 		qp->failed = false;
 		LIST_REMOVE(qp, entry);

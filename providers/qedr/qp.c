@@ -143,7 +143,7 @@ static void rings_reset(struct qedr_qp *qp)
 }
 
 /* Set in which states requests are accepted: with iWARP in all, because the kernel connects. */
-static void gates_set(struct qedr_qp *qp, enum ibv_qp_state state)
+static void post_limits_set(struct qedr_qp *qp, enum ibv_qp_state state)
 {
 	bool iwarp = to_qctx(qp->vqp.qp.context)->iwarp;
 	bool sends = iwarp || state == IBV_QPS_RTS || state == IBV_QPS_ERR || state == IBV_QPS_SQD;
@@ -181,7 +181,7 @@ static void qp_open(struct qedr_qp *qp, const struct ibv_qp_init_attr_ex *attr,
 	rq->max_sge = attr->cap.max_recv_sge;
 	qp->vqp.cap = attr->cap;
 	rings_reset(qp);
-	gates_set(qp, IBV_QPS_RESET);
+	post_limits_set(qp, IBV_QPS_RESET);
 }
 
 static int qp_ask(struct qedr_qp *qp, const struct verbs_create_qp *in,
@@ -310,7 +310,7 @@ int qedr_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in)
 		return 0;
 	if (in->attr->qp_state == IBV_QPS_RESET)
 		qp_reset(qp);
-	gates_set(qp, in->attr->qp_state);
+	post_limits_set(qp, in->attr->qp_state);
 	/* The device learns of receives that were posted before. */
 	if (in->attr->qp_state == IBV_QPS_RTR && !iwarp && has_receives(qp)) {
 		spinlock_lock(&rq->lock);

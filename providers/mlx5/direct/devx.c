@@ -106,7 +106,7 @@ MLX5DV_EXPORT int mlx5dv_devx_qp_modify(struct ibv_qp *ibqp, const void *in, siz
 	state = state_after(fw_get(in, 0) >> 16, &changed);
 	if (changed) {
 		ibqp->state = state;
-		mlx_gates_set(&qp->vqp, state, &qp->sq.max_sge, &qp->rq);
+		mlx_post_limits_set(&qp->vqp, state, &qp->sq.max_sge, &qp->rq);
 	}
 	return 0;
 }

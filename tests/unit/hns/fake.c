@@ -92,7 +92,7 @@ struct fake *fake_create(enum ibv_qp_type type)
 	qp->rq_record = &f->rq_record;
 	fake_cq(f);
 	fake_srq(f);
-	hns_qp_gates_set(qp, IBV_QPS_RTS);
+	hns_qp_post_limits_set(qp, IBV_QPS_RTS);
 	assert_int_equal(idtable_put(&f->ctx.qps, QPN, qp), 0);
 	idtable_own(&f->ctx.qps, QPN, &f->cq, &f->cq);
 	return f;

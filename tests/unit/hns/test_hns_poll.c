@@ -205,7 +205,7 @@ static void test_threads(void **state)
 
 	assert_int_equal(pthread_create(&poster, NULL, post_always, f), 0);
 	for (uint32_t i = 0; atomic_load(&f->posts) < POSTS; i++) {
-		hns_qp_gates_set(&f->qp, IBV_QPS_RTS);
+		hns_qp_post_limits_set(&f->qp, IBV_QPS_RTS);
 		/* A device completes no request before it is posted. */
 		while (atomic_load(&f->posted) <= i)
 			;

@@ -203,7 +203,7 @@ static void test_refused(void **state)
 	wr.sg_list = NULL;
 	assert_int_equal(fake_post(f, wr), EINVAL);
 	for (int i = IBV_QPS_RESET; i < IBV_QPS_RTS; i++) {
-		hns_qp_gates_set(&f->qp, i);
+		hns_qp_post_limits_set(&f->qp, i);
 		assert_int_equal(fake_post(f, fake_wr(IBV_WR_SEND, 1)), EINVAL);
 	}
 	assert_int_equal(f->sq_record, 0);
@@ -225,7 +225,7 @@ static void test_receives(void **state)
 	f->qp.rq.recorded = false;
 	f->qp.rq.tag = hns_doorbell(HNS_DB_RQ, QPN);
 	f->qp.rq.doorbell = (char *)&f->doorbell;
-	hns_qp_gates_set(&f->qp, IBV_QPS_RTS);
+	hns_qp_post_limits_set(&f->qp, IBV_QPS_RTS);
 	assert_int_equal(fake_receive(f, 2, 1), 0);
 	WORDS(f->receives + 32, 4, LENGTH_END, 0, 0, 0);
 	assert_int_equal(f->doorbell, htole64(0x201000033));
@@ -233,7 +233,7 @@ static void test_receives(void **state)
 	WORDS(f->receives + 64, 0, LENGTH_END, 0, 0, 0);
 	assert_int_equal(fake_receive(f, 4, 1), 0);
 	assert_int_equal(fake_receive(f, 5, 1), ENOMEM);
-	hns_qp_gates_set(&f->qp, IBV_QPS_RESET);
+	hns_qp_post_limits_set(&f->qp, IBV_QPS_RESET);
 	assert_int_equal(fake_receive(f, 6, 1), EINVAL);
 	fake_free(f);
 }
@@ -243,7 +243,7 @@ static void test_flushed(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
 
-	hns_qp_gates_set(&f->qp, IBV_QPS_ERR);
+	hns_qp_post_limits_set(&f->qp, IBV_QPS_ERR);
 	assert_int_equal(fake_post(f, fake_wr(IBV_WR_SEND, 1)), 0);
 	assert_int_equal(f->sq_record, 1);
 	assert_int_equal(fake_receive(f, 1, 1), 0);

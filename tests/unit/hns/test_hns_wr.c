@@ -148,7 +148,7 @@ static void test_refused(void **state)
 	assert_int_equal(refused(f, no_result), EINVAL);
 	assert_int_equal(refused(f, wide_result), EINVAL);
 	assert_int_equal(refused(f, bad_flags), EINVAL);
-	hns_qp_gates_set(&f->qp, IBV_QPS_RTR);
+	hns_qp_post_limits_set(&f->qp, IBV_QPS_RTR);
 	assert_int_equal(refused(f, no_result), EINVAL);
 	fake_free(f);
 }

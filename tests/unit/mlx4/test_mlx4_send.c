@@ -335,7 +335,7 @@ static void test_states(void **state)
 
 	f->qp.vqp.cap.max_send_sge = 4;
 	for (unsigned int i = 0; i < ARRAY_SIZE(steps); i++) {
-		mlx_gates_set(&f->qp.vqp, steps[i].state, &f->qp.sq.max_sge, &f->qp.rq);
+		mlx_post_limits_set(&f->qp.vqp, steps[i].state, &f->qp.sq.max_sge, &f->qp.rq);
 		assert_int_equal(mlx4_post_send(&f->qp.vqp.qp, &send, &bad_send), steps[i].send);
 		assert_int_equal(mlx4_post_recv(&f->qp.vqp.qp, &recv, &bad_recv), steps[i].recv);
 	}
