@@ -36,7 +36,7 @@ int ibcm_state_request(struct ibcm_conn *conn, const struct ibcm_mad *request, u
 	conn->local_id = mad.local_id;
 	conn->tid = mad.tid;
 	conn->active = true;
-	conn->doubted = false;
+	conn->neighbour_failed = false;
 	conn->stale = 0;
 	if (mad.type == IBCM_REQ) {
 		request_facts(conn, &mad.req);

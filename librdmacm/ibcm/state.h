@@ -61,11 +61,11 @@ struct ibcm_probe {
 struct ibcm_conn {
 	enum ibcm_state state;
 	bool active;
-	bool confirmed; /* this side has answered the peer's DREQ; a DREP gets no answer */
-	bool doubted;	/* the kernel once failed to find the neighbour */
-	bool unheard;	/* the request has no answer yet, or no answer since its last timeout */
-	bool again;	/* refused as stale: send the request again at the deadline */
-	uint8_t stale;	/* number of refusals as stale */
+	bool confirmed;	       /* this side has answered the peer's DREQ; a DREP gets no answer */
+	bool neighbour_failed; /* the kernel once failed to find the neighbour */
+	bool unheard;  /* the request has no answer yet, or no answer since its last timeout */
+	bool again;    /* refused as stale: send the request again at the deadline */
+	uint8_t stale; /* number of refusals as stale */
 	/* number of early repetitions of the request that are left before @ask_until */
 	uint8_t asks;
 	uint32_t local_id, remote_id;

@@ -314,12 +314,12 @@ void ibcm_state_unreachable(struct ibcm_conn *conn, uint64_t now, struct ibcm_ou
 {
 	if (!ibcm_state_is_asking(conn))
 		return;
-	if (conn->doubted || !conn->left) {
+	if (conn->neighbour_failed || !conn->left) {
 		ibcm_give_up(conn, now, -EHOSTUNREACH, out);
 		return;
 	}
 	/* The host may have been stopped for a few seconds. Let the kernel search for it again. */
-	conn->doubted = true;
+	conn->neighbour_failed = true;
 	conn->ask_until = 0;
 	conn->left--;
 	conn->deadline = now + NEIGHBOUR_ASKED;

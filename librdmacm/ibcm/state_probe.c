@@ -19,10 +19,10 @@ enum {
 	DOUBLINGS = 4, /* how often the time between two probes doubles without an answer */
 	EARLY_ASKS = 2,
 };
-#define FIRST	 250000000ull  /* ns after the connection was made */
-#define INTERVAL 5000000000ull /* ns between two probes */
-#define DOUBT	 1000000000ull /* ns that a refused peer has for an answer */
-#define ASK	 500000000ull  /* ns after which a request without an answer is sent again */
+#define FIRST	     250000000ull  /* ns after the connection was made */
+#define INTERVAL     5000000000ull /* ns between two probes */
+#define REFUSED_WAIT 1000000000ull /* ns that a refused peer has for an answer */
+#define ASK	     500000000ull  /* ns after which a request without an answer is sent again */
 /* ns: more than a second, because a kernel sends one refusal a second */
 #define ASK_APART 1200000000ull
 
@@ -113,7 +113,7 @@ void ibcm_probe_due(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *out)
 		ibcm_state_peer_gone(conn, now, out);
 		return;
 	}
-	conn->deadline = now + (probe->refused ? DOUBT : next_probe(probe));
+	conn->deadline = now + (probe->refused ? REFUSED_WAIT : next_probe(probe));
 	probe->silent++;
 	probe->asked = true;
 	probe->number++;
@@ -148,6 +148,6 @@ void ibcm_state_refused(struct ibcm_conn *conn, uint64_t now, struct ibcm_out *o
 	} else if (conn->state == IBCM_ESTABLISHED && probe->asked && probe->answers) {
 		probe->asked = false; /* once for each probe */
 		probe->refused++;
-		conn->deadline = now + DOUBT;
+		conn->deadline = now + REFUSED_WAIT;
 	}
 }

@@ -3,7 +3,7 @@
 #include "providers/uroce/engine/resp.h"
 
 enum {
-	AGAIN_DOUBT = 3,
+	AGAIN_REROUTE = 3,
 };
 
 /*
@@ -18,8 +18,8 @@ static void duplicate_count(struct uroce_qp *qp, uint32_t psn)
 		resp->again_psn = psn;
 		resp->again = 0;
 	}
-	if (psn == resp->again_psn && ++resp->again == AGAIN_DOUBT && qp->av.path->ops->doubt)
-		qp->av.path->ops->doubt(qp->av.path, &qp->av, qp->dest_qpn);
+	if (psn == resp->again_psn && ++resp->again == AGAIN_REROUTE && qp->av.path->ops->reroute)
+		qp->av.path->ops->reroute(qp->av.path, &qp->av, qp->dest_qpn);
 }
 
 /* Return whether the bytes [va, va + dma_len) and the PSNs of their packets are within the first

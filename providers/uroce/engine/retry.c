@@ -10,7 +10,7 @@
 enum {
 	PROBE_FIRST = 2000000, /* ns without progress before the oldest packet is sent again */
 	PROBE_DOUBLINGS = 5,   /* times that the interval doubles */
-	PROBES_DOUBT = 4,      /* unanswered probes after which the path may be at fault */
+	PROBES_REROUTE = 4,    /* unanswered probes after which the path may be at fault */
 	PROBE_MAX = 250000000, /* ns: upper limit, regardless of the round trip */
 	LOSSLESS_TIMEOUT_MIN = 20000000, /* ns: a process may wait for a processor that long */
 	SLOW_PATIENCE = 2000000000,	 /* ns for which a slow peer costs no retry */
@@ -308,8 +308,8 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 	} else {
 		req->probes++;
 	}
-	if (req->probes == PROBES_DOUBT && qp->av.path->ops->doubt)
-		qp->av.path->ops->doubt(qp->av.path, &qp->av, qp->dest_qpn);
+	if (req->probes == PROBES_REROUTE && qp->av.path->ops->reroute)
+		qp->av.path->ops->reroute(qp->av.path, &qp->av, qp->dest_qpn);
 	if (probe_is_enough(qp, now)) {
 		uroce_qp_timer(qp, probe_deadline(qp));
 		return;

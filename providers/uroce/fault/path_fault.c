@@ -209,17 +209,17 @@ static void fault_flush(struct uroce_path *path)
 		inner->ops->flush(inner);
 }
 
-static void fault_doubt(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn)
+static void fault_reroute(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn)
 {
 	struct uroce_path *inner = to_fault(path)->inner;
 
-	inner->ops->doubt(inner, av, dest_qpn);
+	inner->ops->reroute(inner, av, dest_qpn);
 }
 
 static const struct uroce_path_ops fault_ops = {
 	.send = fault_send,
 	.flush = fault_flush,
-	.doubt = fault_doubt,
+	.reroute = fault_reroute,
 };
 
 /* --- incoming --- */

@@ -243,7 +243,7 @@ struct uroce_path_ops {
 	 * Choose another way, if there is one, because packets of an RC QP to @dest_qpn seem to be
 	 * lost. NULL: the path has no other way.
 	 */
-	void (*doubt)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn);
+	void (*reroute)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn);
 	/* Copy a payload by reference into memory of this process. Return: 0; -EFAULT: @dst is not
 	 * accessible; -ESTALE: the sender's memory is gone or may not be read any more. NULL: the
 	 * path never sends references. */

@@ -618,12 +618,12 @@ static void test_flow_refused(void **state)
 }
 
 /* Packets that do not seem to arrive leave from port 4791, for longer each time. */
-static void test_flow_doubted(void **state)
+static void test_flow_lossy(void **state)
 {
 	flows_allow();
 	assert_non_null(flow_of());
 	send_many(2, 100);
-	path->ops->doubt(path, &av, QPN);
+	path->ops->reroute(path, &av, QPN);
 	assert_null(flow_of());
 	path->ops->flush(path);
 	expect_datagrams(2, 100, true);
@@ -1372,7 +1372,7 @@ int main(void)
 		udp_test(test_flow),
 		udp_test(test_flow_only_rc),
 		udp_test(test_flow_refused),
-		udp_test(test_flow_doubted),
+		udp_test(test_flow_lossy),
 		udp_test(test_flow_payload_gone),
 		udp_test(test_receive),
 		udp_test(test_receive_large),

@@ -30,11 +30,11 @@ static void tx_flow_close(struct udp_tx_flow *flow)
 	flow->fd = -1;
 }
 
-void uroce_udp_tx_flow_break(struct uroce_udp *udp, struct udp_tx_flow *flow, bool doubted)
+void uroce_udp_tx_flow_break(struct uroce_udp *udp, struct udp_tx_flow *flow, bool lossy)
 {
 	tx_flow_close(flow);
 	flow->used = udp->begun;
-	if (!doubted)
+	if (!lossy)
 		return;
 	/*
 	 * A flow that has carried many messages is tried again soon, because its peer was only late

@@ -19,10 +19,10 @@ struct udp_tx_flow *uroce_udp_tx_flow_known(struct uroce_udp *udp, const struct 
 					    uint32_t dest_qpn);
 
 /*
- * Close a flow that refused a message or, if @doubted, whose packets seem to be lost. No message in
+ * Close a flow that refused a message or, if @lossy, whose packets seem to be lost. No message in
  * the queue may still use the flow. The flow is tried again later.
  */
-void uroce_udp_tx_flow_break(struct uroce_udp *udp, struct udp_tx_flow *flow, bool doubted);
+void uroce_udp_tx_flow_break(struct uroce_udp *udp, struct udp_tx_flow *flow, bool lossy);
 
 /*
  * Open a connected socket for a source that keeps sending to QPs of this process, if there is a

@@ -249,9 +249,9 @@ static void message_split(struct uroce_udp *udp, struct udp_message *m)
 
 /*
  * Leave a flow: send all its queued messages from port 4791. Its socket refused a message, so its
- * next number is uncertain; or, if @doubted, its packets seem to be lost.
+ * next number is uncertain; or, if @lossy, its packets seem to be lost.
  */
-static void flow_leave(struct uroce_udp *udp, struct udp_tx_flow *flow, bool doubted)
+static void flow_leave(struct uroce_udp *udp, struct udp_tx_flow *flow, bool lossy)
 {
 	const struct udp_port *port = &udp->ports[flow->gid_index];
 
@@ -263,7 +263,7 @@ static void flow_leave(struct uroce_udp *udp, struct udp_tx_flow *flow, bool dou
 		message_source_shared(udp, m, port->fd, &port->gid);
 		message_number(udp, m, 1);
 	}
-	uroce_udp_tx_flow_break(udp, flow, doubted);
+	uroce_udp_tx_flow_break(udp, flow, lossy);
 }
 
 /* Send the packets of a message one by one. Return: whether it is finished; if not, its rest waits
@@ -458,7 +458,7 @@ static void udp_flush(struct uroce_path *path)
 	uroce_unlock(&udp->lock);
 }
 
-static void udp_doubt(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn)
+static void udp_reroute(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn)
 {
 	struct uroce_udp *udp = to_udp(path);
 	struct udp_tx_flow *flow;
@@ -473,5 +473,5 @@ static void udp_doubt(struct uroce_path *path, const struct uroce_av *av, uint32
 const struct uroce_path_ops uroce_udp_ops = {
 	.send = udp_send,
 	.flush = udp_flush,
-	.doubt = udp_doubt,
+	.reroute = udp_reroute,
 };

@@ -4,8 +4,8 @@
 
 enum {
 	MS = 1000000,
-	PROBES_DOUBT = 4,
-	AGAIN_DOUBT = 3,
+	PROBES_REROUTE = 4,
+	AGAIN_REROUTE = 3,
 	FIRST_PSN = 100,
 	PEER_QPN = 0x4321,
 };
@@ -17,18 +17,18 @@ static uint64_t now = 1000ull * MS; /* the test moves it */
 static struct {
 	unsigned int count;
 	unsigned int sent; /* packets before the last one */
-} doubts;
+} reroutes;
 
-static void doubt(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn)
+static void reroute(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn)
 {
 	assert_ptr_equal(path, &fx.path);
 	assert_ptr_equal(av, &qp->av);
 	assert_int_equal(dest_qpn, PEER_QPN);
-	doubts.count++;
-	doubts.sent = fx.sent;
+	reroutes.count++;
+	reroutes.sent = fx.sent;
 }
 
-static const struct uroce_path_ops doubting = { .send = fixture_send, .doubt = doubt };
+static const struct uroce_path_ops rerouting = { .send = fixture_send, .reroute = reroute };
 static const struct uroce_path_ops trusting = { .send = fixture_send };
 
 static void begin(const struct uroce_path_ops *ops)
@@ -44,7 +44,7 @@ static void begin(const struct uroce_path_ops *ops)
 	qp->req.retry_cnt = qp->req.retry_left = 7;
 	qp->resp.psn = FIRST_PSN;
 	fx.sent = 0;
-	memset(&doubts, 0, sizeof(doubts));
+	memset(&reroutes, 0, sizeof(reroutes));
 }
 
 static void end(void)
@@ -101,31 +101,31 @@ static void test_probes(void **state)
 {
 	unsigned int sent;
 
-	begin(&doubting);
+	begin(&rerouting);
 	post();
-	for (int i = 1; i < PROBES_DOUBT; i++) {
+	for (int i = 1; i < PROBES_REROUTE; i++) {
 		probe();
-		assert_int_equal(doubts.count, 0);
+		assert_int_equal(reroutes.count, 0);
 	}
 	sent = probe();
-	assert_int_equal(doubts.count, 1);
-	assert_int_equal(doubts.sent, sent);
+	assert_int_equal(reroutes.count, 1);
+	assert_int_equal(reroutes.sent, sent);
 	for (int i = 0; i < 3; i++)
 		probe();
-	assert_int_equal(doubts.count, 1);
+	assert_int_equal(reroutes.count, 1);
 	end();
 }
 
 static void test_probes_answered(void **state)
 {
-	begin(&doubting);
+	begin(&rerouting);
 	for (int message = 0; message < 3; message++) {
 		post();
-		for (int i = 1; i < PROBES_DOUBT; i++)
+		for (int i = 1; i < PROBES_REROUTE; i++)
 			probe();
 		acknowledge(FIRST_PSN + message);
 	}
-	assert_int_equal(doubts.count, 0);
+	assert_int_equal(reroutes.count, 0);
 	end();
 }
 
@@ -155,47 +155,47 @@ static void arrive_new(void)
 
 static void test_again(void **state)
 {
-	begin(&doubting);
+	begin(&rerouting);
 	arrive_new();
-	for (int i = 1; i < AGAIN_DOUBT; i++) {
+	for (int i = 1; i < AGAIN_REROUTE; i++) {
 		arrive(FIRST_PSN);
-		assert_int_equal(doubts.count, 0);
+		assert_int_equal(reroutes.count, 0);
 	}
 	arrive(FIRST_PSN);
-	assert_int_equal(doubts.count, 1);
+	assert_int_equal(reroutes.count, 1);
 	for (int i = 0; i < 3; i++)
 		arrive(FIRST_PSN);
-	assert_int_equal(doubts.count, 1);
+	assert_int_equal(reroutes.count, 1);
 	end();
 }
 
 /* A peer that continues has received answers. */
 static void test_again_between(void **state)
 {
-	begin(&doubting);
+	begin(&rerouting);
 	for (int message = 0; message < 5; message++) {
 		arrive_new();
-		for (int i = 1; i < AGAIN_DOUBT; i++)
+		for (int i = 1; i < AGAIN_REROUTE; i++)
 			arrive(FIRST_PSN);
 	}
-	assert_int_equal(doubts.count, 0);
+	assert_int_equal(reroutes.count, 0);
 	arrive(FIRST_PSN);
-	assert_int_equal(doubts.count, 1);
+	assert_int_equal(reroutes.count, 1);
 	end();
 }
 
 /* A resend of many packets counts once. */
 static void test_again_many(void **state)
 {
-	begin(&doubting);
+	begin(&rerouting);
 	for (int i = 0; i < 10; i++)
 		arrive_new();
-	for (int time = 1; time <= AGAIN_DOUBT; time++) {
-		assert_int_equal(doubts.count, 0);
+	for (int time = 1; time <= AGAIN_REROUTE; time++) {
+		assert_int_equal(reroutes.count, 0);
 		for (int i = 0; i < 10; i++)
 			arrive(FIRST_PSN + i);
 	}
-	assert_int_equal(doubts.count, 1);
+	assert_int_equal(reroutes.count, 1);
 	end();
 }
 
@@ -204,12 +204,12 @@ static void test_nobody_to_tell(void **state)
 {
 	begin(&trusting);
 	post();
-	for (int i = 0; i <= PROBES_DOUBT; i++)
+	for (int i = 0; i <= PROBES_REROUTE; i++)
 		probe();
 	arrive_new();
-	for (int i = 0; i <= AGAIN_DOUBT; i++)
+	for (int i = 0; i <= AGAIN_REROUTE; i++)
 		arrive(FIRST_PSN);
-	assert_int_equal(doubts.count, 0);
+	assert_int_equal(reroutes.count, 0);
 	end();
 }
 
