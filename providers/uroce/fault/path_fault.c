@@ -16,7 +16,7 @@ struct uroce_fault_path {
 	struct uroce_faults *faults;
 };
 
-/* The decision of the rules about a packet. Counters change only when it is settled. */
+/* The decision of the rules about a packet. Counters change only when it is applied. */
 struct fate {
 	const struct fault_rule *rule; /* NULL: none hits */
 	uint32_t matched;	       /* bit for each rule that matched */
@@ -107,7 +107,7 @@ static void trace(const struct subject *s, const struct fate *fate)
 }
 
 /* Count a packet after the decision, for the decisions about later packets. */
-static void fate_settle(const struct subject *s, const struct fate *fate)
+static void fate_apply(const struct subject *s, const struct fate *fate)
 {
 	const struct uroce_faults *faults = s->faults;
 	struct fault_side *side = &s->flow->side[s->direction];
@@ -178,7 +178,7 @@ static int flow_send(struct uroce_fault_path *fault, struct fault_flow *flow,
 
 	if (r < 0)
 		return r;
-	fate_settle(&s, &fate);
+	fate_apply(&s, &fate);
 	if (!is_held(&fate))
 		fault_overtaken(s.faults, flow->number, OUTGOING);
 	return 0;
@@ -262,7 +262,7 @@ void uroce_fault_receive(struct uroce_faults *faults, struct uroce_qp *qp, struc
 	if (atomic_load_explicit(&faults->port_down, memory_order_relaxed))
 		return;
 	pkt->fault_seen = true;
-	fate_settle(&s, &fate);
+	fate_apply(&s, &fate);
 	fate_receive(&s, &fate, pkt, sgid, now);
 	if (!is_held(&fate))
 		fault_overtaken(faults, s.flow->number, INCOMING);

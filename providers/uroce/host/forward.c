@@ -205,26 +205,26 @@ static void drop_deserted(struct uroce_host *host)
  * Return whether no datagram waits any more, and every forwarded datagram will be seen by its
  * process even if this process ends now.
  */
-static bool forward_settled(struct uroce_host *host, bool asks, uint64_t now)
+static bool forward_finished(struct uroce_host *host, bool asks, uint64_t now)
 {
-	bool settled;
+	bool finished;
 
 	uroce_lock(&host->paths.progress_lock);
 	uroce_forward_run(host, now);
 	if (asks)
 		drop_deserted(host);
-	settled = !uroce_forward_waiting(host) && uroce_shm_forwarded(host->shm);
+	finished = !uroce_forward_waiting(host) && uroce_shm_forwarded(host->shm);
 	uroce_unlock(&host->paths.progress_lock);
-	return settled;
+	return finished;
 }
 
-void uroce_forward_settle(struct uroce_host *host)
+void uroce_forward_finish(struct uroce_host *host)
 {
 	static const struct timespec pause = { .tv_nsec = LAST_PAUSE };
 	uint64_t now = uroce_now(), end = now + LAST_PATIENCE;
 
 	for (unsigned int looks = 0; now < end; now = uroce_now(), looks++) {
-		if (forward_settled(host, !(looks % LOOKS_PER_QUESTION), now))
+		if (forward_finished(host, !(looks % LOOKS_PER_QUESTION), now))
 			return;
 		nanosleep(&pause, NULL);
 	}
@@ -232,5 +232,5 @@ void uroce_forward_settle(struct uroce_host *host)
 	 * The last attempt gives a MAD without a listener to any manager. The manager answers that
 	 * nothing listens there.
 	 */
-	forward_settled(host, false, now + PATIENCE_MAX + 1);
+	forward_finished(host, false, now + PATIENCE_MAX + 1);
 }

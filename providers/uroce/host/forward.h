@@ -51,6 +51,6 @@ static inline bool uroce_forward_waiting(const struct uroce_host *host)
  * second for existing processes that are not connected yet, because only this process can deliver
  * these datagrams. The progress thread runs; no lock of a pass is held.
  */
-void uroce_forward_settle(struct uroce_host *host);
+void uroce_forward_finish(struct uroce_host *host);
 
 #endif

@@ -56,7 +56,7 @@ static void here_free(struct uroce_host *host)
 static void host_free(struct uroce_host *host)
 {
 	if (host->thread) {
-		uroce_forward_settle(host);
+		uroce_forward_finish(host);
 		uroce_thread_stop(host);
 	}
 	if (host->shm)
@@ -280,13 +280,13 @@ void uroce_host_leave(struct uroce_host *host, const struct uroce_context *ctx)
 {
 	if (!uroce_host_here(host))
 		return;
-	uroce_qps_settle(host, ctx, NULL);
+	uroce_qps_finish(host, ctx, NULL);
 	if (ctx) {
 		uroce_qps_withdraw(host, ctx);
 		return;
 	}
 	uroce_progress_drain(host);
-	uroce_forward_settle(host);
+	uroce_forward_finish(host);
 }
 
 /*

@@ -8,8 +8,8 @@
 #include "providers/uroce/host/show.h"
 
 enum {
-	SETTLE_PAUSE = 100000, /* ns: pause in which the peer may empty its full ring */
-	SETTLE_PAUSES =
+	FINISH_PAUSE = 100000, /* ns: pause in which the peer may empty its full ring */
+	FINISH_PAUSES =
 		200, /* limit of pauses, because a process may not be scheduled for this long */
 	QP_INDEX_MASK = (1 << UROCE_QP_INDEX_BITS) - 1,
 	BLOCK = 1 << UROCE_QPN_BLOCK_BITS,
@@ -331,7 +331,7 @@ static bool qp_is_of(const struct uroce_qp *qp, const struct uroce_context *ctx)
 	return !ctx || to_vctx(qp->vqp.qp.context) == &ctx->vctx;
 }
 
-static bool qp_settled(struct uroce_qp *qp)
+static bool qp_finished(struct uroce_qp *qp)
 {
 	bool done;
 
@@ -341,7 +341,7 @@ static bool qp_settled(struct uroce_qp *qp)
 	return done;
 }
 
-static bool qps_settled(struct uroce_host *host, const struct uroce_context *ctx)
+static bool qps_finished(struct uroce_host *host, const struct uroce_context *ctx)
 {
 	struct uroce_qp *qp;
 	bool done = true;
@@ -349,22 +349,22 @@ static bool qps_settled(struct uroce_host *host, const struct uroce_context *ctx
 	uroce_lock(&host->paths.progress_lock);
 	for (uint32_t i = 0; (qp = uroce_qp_next(host, &i)); i++)
 		if (qp_is_of(qp, ctx))
-			done = qp_settled(qp) && done;
+			done = qp_finished(qp) && done;
 	uroce_unlock(&host->paths.progress_lock);
 	return done;
 }
 
-void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
+void uroce_qps_finish(struct uroce_host *host, const struct uroce_context *ctx,
 		      struct uroce_qp *only)
 {
-	static const struct timespec pause = { .tv_nsec = SETTLE_PAUSE };
+	static const struct timespec pause = { .tv_nsec = FINISH_PAUSE };
 
 	/* Let a process without QPs end at once. */
 	if (!atomic_load(&host->qp_count))
 		return;
-	for (unsigned int i = 0; i < SETTLE_PAUSES; i++) {
+	for (unsigned int i = 0; i < FINISH_PAUSES; i++) {
 		uroce_progress_drain(host);
-		if (only ? qp_settled(only) : qps_settled(host, ctx))
+		if (only ? qp_finished(only) : qps_finished(host, ctx))
 			return;
 		nanosleep(&pause, NULL);
 	}

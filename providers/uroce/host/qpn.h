@@ -36,7 +36,7 @@ struct uroce_qp *uroce_qp_next(struct uroce_host *host, uint32_t *index);
  * adapter would have done so earlier, and peers may be waiting for these acknowledgements. The QPs
  * are @only, or all of @ctx, or all if both are NULL. Waits a little for a peer whose ring is full.
  */
-void uroce_qps_settle(struct uroce_host *host, const struct uroce_context *ctx,
+void uroce_qps_finish(struct uroce_host *host, const struct uroce_context *ctx,
 		      struct uroce_qp *only);
 /*
  * End the QP: packets, timers and peers no longer find it, its number is freed, and its completions

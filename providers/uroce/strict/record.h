@@ -281,7 +281,7 @@ bool strict_written(struct uroce_keys *keys, const struct strict_request *reques
 /* Start the thread unless it runs. */
 void strict_watch_start(void);
 /* Wait until the thread does not use objects whose records were removed before the call. */
-void strict_watch_settle(void);
+void strict_watch_wait(void);
 /* silent.c: find programs that poll for a completion that cannot come. */
 void strict_silence_look(void);
 /* left.c: find completion queues that the program forgets, while it polls another one. */

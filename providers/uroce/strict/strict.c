@@ -38,7 +38,7 @@ static void strict_close_context(struct verbs_context *vctx)
 		if (record)
 			strict_record_end(record);
 		strict_leaks(&vctx->context);
-		strict_watch_settle();
+		strict_watch_wait();
 	}
 	strict->below->close_context(vctx);
 	free(strict);

@@ -215,7 +215,7 @@ void strict_watch_start(void)
 	pthread_attr_destroy(&attr);
 }
 
-void strict_watch_settle(void)
+void strict_watch_wait(void)
 {
 	_cleanup_cancel_ int cancel = cancel_off();
 

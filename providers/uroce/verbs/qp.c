@@ -271,7 +271,7 @@ int uroce_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 
 static void qp_end(struct uroce_qp *qp, struct uroce_context *ctx)
 {
-	uroce_qps_settle(qp_host(qp), ctx, qp);
+	uroce_qps_finish(qp_host(qp), ctx, qp);
 	uroce_qp_withdraw(qp);
 	qp_users_add(qp, -1);
 }

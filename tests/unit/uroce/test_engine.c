@@ -193,7 +193,7 @@ static void owed(struct sim *sim)
 }
 
 /* Deliver everything on the wire, and everything that follows from it. */
-static void settle(struct sim *sim)
+static void sim_run(struct sim *sim)
 {
 	do {
 		while (sim->wire_tail != sim->wire_head) {
@@ -216,15 +216,15 @@ static void pass_time(struct sim *sim, uint64_t ns)
 		uroce_lock(&qp->lock);
 		uroce_req_timeout(qp, sim->now);
 		uroce_unlock(&qp->lock);
-		settle(sim);
+		sim_run(sim);
 	}
-	settle(sim);
+	sim_run(sim);
 }
 
-/* Settle and let time pass until nothing is outstanding, or @limit ms are over. */
+/* Run and let time pass until nothing is outstanding, or @limit ms are over. */
 static void run(struct sim *sim, unsigned int limit)
 {
-	settle(sim);
+	sim_run(sim);
 	for (unsigned int i = 0; i < limit; i++) {
 		if (sim->qp[0]->sq.tail == sim->qp[0]->sq.head &&
 		    sim->qp[1]->sq.tail == sim->qp[1]->sq.head)
@@ -541,7 +541,7 @@ static void test_placed_once(void **state)
 	post_recv(sim, 1, 0, 16);
 	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, REF_MAX, 5000);
 	assert_int_equal(sim->placed, 1);
-	settle(sim);
+	sim_run(sim);
 	expect(sim, 1, IBV_WC_SUCCESS, IBV_WC_RECV_RDMA_WITH_IMM);
 	same(sim, 0, 5000, REF_MAX);
 	assert_null(completion(sim, 0));
@@ -564,7 +564,7 @@ static void test_placed_not_later(void **state)
 		  0); /* no receive: refused for a while */
 	fill(sim, 0, 0, REF_MAX);
 	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, REF_MAX, 5000);
-	settle(sim);
+	sim_run(sim);
 	post_recv(sim, 1, 0, 16);
 	post_recv(sim, 1, 0, 16);
 	run(sim, 1000);
@@ -703,7 +703,7 @@ static void test_placed_from_waits(void **state)
 	memset(bytes, 0x5a, sizeof(bytes));
 	post_rdma(sim, 0, IBV_WR_RDMA_WRITE_WITH_IMM, 0, 1,
 		  0); /* no receive: refused for a while */
-	settle(sim);
+	sim_run(sim);
 	assert_false(post_from(sim, 0, 0, 0, bytes, REF_MAX, 5000));
 	assert_int_equal(sim->placed, 0);
 	post_recv(sim, 1, 0, 16);
@@ -862,7 +862,7 @@ static struct sim *probe(enum ibv_wr_opcode opcode, enum ibv_wc_opcode completed
 	fill(sim, opcode == IBV_WR_RDMA_READ, 0, PROBED);
 	sim->script = script;
 	post_rdma(sim, 0, opcode, 0, PROBED, 0);
-	settle(sim);
+	sim_run(sim);
 	sim->script = NULL;
 	run(sim, 4);
 	expect(sim, 0, IBV_WC_SUCCESS, completed);
@@ -959,7 +959,7 @@ static void test_round_trip(void **state)
 		post_recv(sim, 1, 4096, 600);
 		post_send(sim, 0, 0, 600);
 		sim->script = slow ? drop_acks : NULL;
-		settle(sim);
+		sim_run(sim);
 		for (unsigned int ms = 0; ms + 1 < slow; ms++)
 			pass_time(sim, MS);
 		sim->script = NULL;
@@ -990,7 +990,7 @@ static void test_rnr_wait(void **state)
 	fill(sim, 0, 0, 600);
 	post_send(sim, 0, 0, 600);
 	post_send(sim, 0, 0, 600);
-	settle(sim);
+	sim_run(sim);
 	assert_null(completion(sim, 0));
 	post_recv(sim, 1, 4096, 600);
 	post_recv(sim, 1, 8192, 600);

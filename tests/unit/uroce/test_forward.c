@@ -74,12 +74,12 @@ static void begin(unsigned int waiting, uint16_t slot)
 }
 
 /* Run until all is handed over; return the milliseconds it took. */
-static unsigned int settle(void)
+static unsigned int finish(void)
 {
 	uint64_t begun = now_ns;
 
 	uroce_unlock(&fx.host.paths.progress_lock);
-	uroce_forward_settle(&fx.host);
+	uroce_forward_finish(&fx.host);
 	uroce_lock(&fx.host.paths.progress_lock);
 	return (now_ns - begun) / MS;
 }
@@ -93,7 +93,7 @@ static void end(void)
 static void test_nothing(void **state)
 {
 	begin(0, SLOT);
-	assert_int_equal(settle(), 0);
+	assert_int_equal(finish(), 0);
 	assert_int_equal(asked, 0);
 	end();
 }
@@ -103,7 +103,7 @@ static void test_connects(void **state)
 {
 	begin(COUNT, SLOT);
 	connects_after = 20 * COUNT + 1;
-	assert_int_equal(settle(), 20);
+	assert_int_equal(finish(), 20);
 	assert_int_equal(handed, COUNT);
 	assert_true(asked < 20);
 	end();
@@ -114,7 +114,7 @@ static void test_dead(void **state)
 {
 	begin(COUNT, SLOT);
 	there = false;
-	assert_int_equal(settle(), 0);
+	assert_int_equal(finish(), 0);
 	assert_int_equal(asked, 1);
 	assert_false(uroce_forward_waiting(&fx.host));
 	end();
@@ -126,7 +126,7 @@ static void test_silent(void **state)
 	unsigned int took;
 
 	begin(COUNT, SLOT);
-	took = settle();
+	took = finish();
 	assert_true(took > 100 && took < 1000);
 	assert_int_equal(handed, 0);
 	assert_false(uroce_forward_waiting(&fx.host));
@@ -188,15 +188,15 @@ static void test_becoming(void **state)
 
 	begin(0, SLOT);
 	ready_after = 11;
-	assert_int_equal(settle(), 0); /* no packet was handed to the peer yet */
+	assert_int_equal(finish(), 0); /* no packet was handed to the peer yet */
 	peer->handed = true;
-	assert_int_equal(settle(), 10);
+	assert_int_equal(finish(), 10);
 	peer->ready = false;
 	ready_after = LONG;
 	atomic_store(&lane->last.word, 0);
-	assert_true(settle() < 1000);
+	assert_true(finish() < 1000);
 	peer->dead = true;
-	assert_int_equal(settle(), 0);
+	assert_int_equal(finish(), 0);
 	end();
 	peer_free(peer);
 }

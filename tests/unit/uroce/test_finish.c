@@ -78,17 +78,17 @@ static void end(void)
 	fixture_cq_free(cq);
 }
 
-static void settle(struct uroce_qp *only)
+static void finish(struct uroce_qp *only)
 {
 	uroce_unlock(&fx.host.paths.progress_lock);
-	uroce_qps_settle(&fx.host, &fx.ctx, only);
+	uroce_qps_finish(&fx.host, &fx.ctx, only);
 	uroce_lock(&fx.host.paths.progress_lock);
 }
 
 static void test_nothing(void **state)
 {
 	begin(0, 0);
-	settle(qps[0]);
+	finish(qps[0]);
 	assert_int_equal(fx.sent, 0);
 	assert_int_equal(passes, 1);
 	end();
@@ -98,7 +98,7 @@ static void test_nothing(void **state)
 static void test_unread(void **state)
 {
 	begin(1, 0);
-	settle(qps[0]);
+	finish(qps[0]);
 	assert_int_equal(fx.sent, 1);
 	assert_int_equal(fx.hdr.opcode, UROCE_RC | UROCE_ACK);
 	assert_false(qps[0]->resp.ack_due);
@@ -112,7 +112,7 @@ static void test_silent(void **state)
 	begin(0, 0);
 	LIST_INSERT_HEAD(&fx.host.devices, &fx.dev, entry);
 	all_wanted = all_looked_at = false;
-	settle(qps[0]);
+	finish(qps[0]);
 	assert_true(all_looked_at);
 	LIST_REMOVE(&fx.dev, entry);
 	end();
@@ -121,7 +121,7 @@ static void test_silent(void **state)
 static void test_all(void **state)
 {
 	begin(1, 0);
-	settle(NULL);
+	finish(NULL);
 	assert_int_equal(fx.sent, QPS);
 	end();
 }
@@ -129,7 +129,7 @@ static void test_all(void **state)
 static void test_room(void **state)
 {
 	begin(1, 5);
-	settle(NULL);
+	finish(NULL);
 	assert_int_equal(fx.sent, QPS);
 	end();
 }
@@ -138,12 +138,12 @@ static void test_room(void **state)
 static void test_in_vain(void **state)
 {
 	begin(1, PASSES_MAX);
-	settle(NULL);
+	finish(NULL);
 	assert_int_equal(fx.sent, 0);
 	assert_true(passes > 1 && passes < PASSES_MAX);
 	end();
 	begin(PASSES_MAX, 0);
-	settle(qps[0]);
+	finish(qps[0]);
 	assert_true(passes > 1 && passes < PASSES_MAX);
 	end();
 }
@@ -154,7 +154,7 @@ static void test_none(void **state)
 	begin(1, 0);
 	end();
 	passes = 0;
-	settle(NULL);
+	finish(NULL);
 	assert_int_equal(passes, 0);
 }
 
