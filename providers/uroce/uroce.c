@@ -43,7 +43,7 @@ static int uroce_open_context(struct verbs_context *vctx, const struct verbs_ope
 		max_of((int)sysconf(_SC_NPROCESSORS_CONF), UROCE_LEAST_VECTORS);
 	r = ops_decorate(ctx);
 	if (!r)
-		r = in->imported ? uroce_import_open(ctx) : uroce_door_open(ctx);
+		r = in->imported ? uroce_import_open(ctx) : uroce_import_socket_open(ctx);
 	if (r < 0) {
 		uroce_strict_undo(ctx);
 		uroce_dev_put(ctx->dev);
@@ -70,7 +70,7 @@ static void uroce_close_context(struct verbs_context *vctx)
 		uroce_event_close(ctx);
 		return;
 	}
-	uroce_door_close(ctx);
+	uroce_import_socket_close(ctx);
 	uroce_import_close(ctx);
 	uroce_host_leave(ctx->dev->host, ctx);
 	pthread_mutex_lock(&ctx->dev->lock);

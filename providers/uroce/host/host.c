@@ -9,7 +9,7 @@
 #include "providers/uroce/host/forward.h"
 #include "providers/uroce/host/gid.h"
 #include "providers/uroce/host/guardian.h"
-#include "providers/uroce/host/import_door.h"
+#include "providers/uroce/host/import_socket.h"
 #include "providers/uroce/host/process.h"
 #include "providers/uroce/host/progress.h"
 #include "providers/uroce/host/qpn.h"
@@ -206,7 +206,7 @@ static void fork_child(void)
 		atomic_store(the_host->here, 0);
 		uroce_watches_forked(the_host);
 		uroce_domains_forked(the_host);
-		uroce_doors_forked(the_host);
+		uroce_import_sockets_forked(the_host);
 		uroce_guardian_forked(the_host->guardian);
 		pthread_mutex_unlock(&the_host->lock);
 	}

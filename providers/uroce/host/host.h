@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The door of this room, for other rooms. Everything that is shared by several QPs: the engine, the
- * devices and the contexts of a process. Files of the room include the header of each noun instead.
+ * The header of this room for other rooms. Everything that is shared by several QPs: the engine,
+ * the devices and the contexts of a process. Files of the room include the header of each noun
+ * instead.
  *
  * - struct uroce_host: one per process. It has the process's slot among the processes of this host,
  *   the QP numbers, the engine, the progress thread and the rings of shared memory.

@@ -9,13 +9,13 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 
-#include "providers/uroce/host/import_door.h"
+#include "providers/uroce/host/import_socket.h"
 #include "providers/uroce/host/watch.h"
 
-#define DOOR_NAME "uroce-context-"
+#define SOCKET_NAME "uroce-context-"
 
 enum {
-	VISITS_MAX = 64,  /* largest number of visits of a door */
+	VISITS_MAX = 64,  /* largest number of visits of an import socket */
 	HOLDS_MAX = 4096, /* largest number of objects that a visit holds */
 	PASS_MAX = 16,	  /* messages that one socket may deliver in a row */
 };
@@ -34,8 +34,8 @@ struct visit {
 	LIST_HEAD(, hold) held;
 };
 
-struct uroce_door {
-	LIST_ENTRY(uroce_door) entry;
+struct uroce_import_socket {
+	LIST_ENTRY(uroce_import_socket) entry;
 	struct ibv_context *ctx;
 	int fd;
 	dev_t fs; /* device and inode number of the other end */
@@ -170,7 +170,7 @@ static int object_get(const struct ibv_context *ctx, const struct import_ask *as
 	return -EPROTO;
 }
 
-static int hold_new(const struct uroce_door *door, struct visit *visit,
+static int hold_new(const struct uroce_import_socket *sock, struct visit *visit,
 		    const struct import_ask *ask, struct import_answer *answer, int *ret_fd)
 {
 	struct hold *hold = visit->holds < HOLDS_MAX ? calloc(1, sizeof(*hold)) : NULL;
@@ -178,7 +178,7 @@ static int hold_new(const struct uroce_door *door, struct visit *visit,
 
 	if (!hold)
 		return -ENOMEM;
-	r = object_get(door->ctx, ask, &hold->object, answer, ret_fd);
+	r = object_get(sock->ctx, ask, &hold->object, answer, ret_fd);
 	if (r < 0) {
 		free(hold);
 		return r;
@@ -209,7 +209,7 @@ static void give_back(struct uroce_host *host, struct visit *visit, const struct
 		}
 }
 
-static int ask_serve(const struct uroce_door *door, struct visit *visit,
+static int ask_serve(const struct uroce_import_socket *sock, struct visit *visit,
 		     const struct import_ask *ask)
 {
 	struct import_answer answer = { .magic = IMPORT_MAGIC };
@@ -218,17 +218,17 @@ static int ask_serve(const struct uroce_door *door, struct visit *visit,
 	if (ask->magic != IMPORT_MAGIC)
 		return -EPROTO;
 	if (ask->give_back)
-		give_back(ctx_host(door->ctx), visit, ask);
+		give_back(ctx_host(sock->ctx), visit, ask);
 	else
-		answer.result = hold_new(door, visit, ask, &answer, &fd);
+		answer.result = hold_new(sock, visit, ask, &answer, &fd);
 	return uroce_import_send(visit->fd, &answer, sizeof(answer), fd);
 }
 
 /* --- visits --- */
 
-static void visit_end(struct uroce_door *door, struct visit *visit)
+static void visit_end(struct uroce_import_socket *sock, struct visit *visit)
 {
-	struct uroce_host *host = ctx_host(door->ctx);
+	struct uroce_host *host = ctx_host(sock->ctx);
 	struct hold *hold;
 
 	while ((hold = LIST_FIRST(&visit->held)))
@@ -238,20 +238,20 @@ static void visit_end(struct uroce_door *door, struct visit *visit)
 		close(visit->fd);
 	}
 	LIST_REMOVE(visit, entry);
-	door->visits--;
+	sock->visits--;
 	free(visit);
 }
 
 /* Begin a visit. The visit owns @fd; on failure @fd is closed. */
-static void visit_begin(struct uroce_door *door, int fd)
+static void visit_begin(struct uroce_import_socket *sock, int fd)
 {
 	struct import_answer answer = { .magic = IMPORT_MAGIC };
-	struct uroce_host *host = ctx_host(door->ctx);
-	struct visit *visit = door->visits < VISITS_MAX ? calloc(1, sizeof(*visit)) : NULL;
+	struct uroce_host *host = ctx_host(sock->ctx);
+	struct visit *visit = sock->visits < VISITS_MAX ? calloc(1, sizeof(*visit)) : NULL;
 
 	if (!visit || uroce_watch_begin(host, fd, WATCH_IMPORT, NULL) < 0) {
 		log_warn("uroce: a process that imports a device is refused: %u do already",
-			 door->visits);
+			 sock->visits);
 		answer.result = -EMFILE;
 		uroce_import_send(fd, &answer, sizeof(answer), -1);
 		close(fd);
@@ -260,10 +260,10 @@ static void visit_begin(struct uroce_door *door, int fd)
 	}
 	visit->fd = fd;
 	LIST_INIT(&visit->held);
-	LIST_INSERT_HEAD(&door->visiting, visit, entry);
-	door->visits++;
+	LIST_INSERT_HEAD(&sock->visiting, visit, entry);
+	sock->visits++;
 	if (uroce_import_send(fd, &answer, sizeof(answer), -1) < 0)
-		visit_end(door, visit);
+		visit_end(sock, visit);
 }
 
 /*
@@ -278,29 +278,29 @@ static bool is_packets(int fd)
 	       !getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length) && domain == AF_UNIX;
 }
 
-static void door_serve(struct uroce_door *door)
+static void socket_serve(struct uroce_import_socket *sock)
 {
 	struct import_ask ask;
 	int fd = -1;
 
 	for (int i = 0; i < PASS_MAX; i++) {
-		int r = uroce_import_receive(door->fd, &ask, sizeof(ask), &fd);
+		int r = uroce_import_receive(sock->fd, &ask, sizeof(ask), &fd);
 
 		if (r == -EPROTO)
 			continue;
 		if (r == -ENODEV) /* no copy of the descriptor is open any more */
-			uroce_watch_end(ctx_host(door->ctx), door->fd);
+			uroce_watch_end(ctx_host(sock->ctx), sock->fd);
 		if (r < 0)
 			return;
 		if (ask.magic == IMPORT_MAGIC && ask.what == IMPORT_VISIT && fd >= 0 &&
 		    is_packets(fd))
-			visit_begin(door, fd);
+			visit_begin(sock, fd);
 		else if (fd >= 0)
 			close(fd);
 	}
 }
 
-static void visit_serve(struct uroce_door *door, struct visit *visit)
+static void visit_serve(struct uroce_import_socket *sock, struct visit *visit)
 {
 	for (int i = 0; i < PASS_MAX; i++) {
 		struct import_ask ask;
@@ -309,11 +309,11 @@ static void visit_serve(struct uroce_door *door, struct visit *visit)
 		if (fd >= 0)
 			close(fd);
 		if (!r)
-			r = ask_serve(door, visit, &ask);
+			r = ask_serve(sock, visit, &ask);
 		if (r == -EAGAIN)
 			return;
 		if (r < 0) {
-			visit_end(door, visit);
+			visit_end(sock, visit);
 			return;
 		}
 	}
@@ -321,18 +321,18 @@ static void visit_serve(struct uroce_door *door, struct visit *visit)
 
 void uroce_import_ready(struct uroce_host *host, int fd)
 {
-	struct uroce_door *door;
+	struct uroce_import_socket *sock;
 	struct visit *visit;
 
 	pthread_mutex_lock(&host->lock);
-	LIST_FOREACH(door, &host->doors, entry) {
-		if (door->fd == fd) {
-			door_serve(door);
+	LIST_FOREACH(sock, &host->import_sockets, entry) {
+		if (sock->fd == fd) {
+			socket_serve(sock);
 			goto done;
 		}
-		LIST_FOREACH(visit, &door->visiting, entry)
+		LIST_FOREACH(visit, &sock->visiting, entry)
 			if (visit->fd == fd) {
-				visit_serve(door, visit);
+				visit_serve(sock, visit);
 				goto done;
 			}
 	}
@@ -340,13 +340,13 @@ done:
 	pthread_mutex_unlock(&host->lock);
 }
 
-/* --- doors --- */
+/* --- import sockets --- */
 
 /*
- * Make a name for a door. uroce_door_is() recognises a device by it; no process connects to the
- * name.
+ * Make a name for an import socket. uroce_import_socket_is() recognises a device by it; no process
+ * connects to the name.
  */
-static int door_name(const char *device, struct sockaddr_un *ret)
+static int socket_name(const char *device, struct sockaddr_un *ret)
 {
 	uint64_t random;
 	int n;
@@ -354,55 +354,55 @@ static int door_name(const char *device, struct sockaddr_un *ret)
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return -EIO;
 	*ret = (struct sockaddr_un){ .sun_family = AF_UNIX };
-	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, DOOR_NAME "%016llx-%s",
+	n = snprintf(ret->sun_path + 1, sizeof(ret->sun_path) - 1, SOCKET_NAME "%016llx-%s",
 		     (unsigned long long)random, device);
 	return offsetof(struct sockaddr_un, sun_path) + 1 + n;
 }
 
-bool uroce_door_is(const char *device_name, int cmd_fd)
+bool uroce_import_socket_is(const char *device_name, int cmd_fd)
 {
 	struct sockaddr_un name = {};
 	socklen_t length = sizeof(name);
-	size_t prefix = 1 + strlen(DOOR_NAME) + 16 + 1;
+	size_t prefix = 1 + strlen(SOCKET_NAME) + 16 + 1;
 	const char *path = name.sun_path;
 
 	/* The buffer is zeroed and its last byte is not written, so the text is terminated. */
 	length--;
 	return !getpeername(cmd_fd, (struct sockaddr *)&name, &length) &&
 	       name.sun_family == AF_UNIX && length < sizeof(name) && !path[0] &&
-	       !strncmp(path + 1, DOOR_NAME, strlen(DOOR_NAME)) &&
+	       !strncmp(path + 1, SOCKET_NAME, strlen(SOCKET_NAME)) &&
 	       strnlen(path + 1, sizeof(name.sun_path) - 1) >= prefix - 1 &&
 	       !strcmp(path + prefix, device_name);
 }
 
-int uroce_door_open(struct uroce_context *ctx)
+int uroce_import_socket_open(struct uroce_context *ctx)
 {
 	struct uroce_host *host = ctx->dev->host;
-	struct uroce_door *door = calloc(1, sizeof(*door));
+	struct uroce_import_socket *sock = calloc(1, sizeof(*sock));
 	struct sockaddr_un name;
 	struct stat st;
 	int ends[2], r;
 
-	if (!door)
+	if (!sock)
 		return -ENOMEM;
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends)) {
-		free(door);
+		free(sock);
 		return uroce_call_failed("socketpair");
 	}
-	r = door_name(ctx->dev->name, &name);
+	r = socket_name(ctx->dev->name, &name);
 	if (r > 0)
 		r = bind(ends[0], (struct sockaddr *)&name, r) || fstat(ends[1], &st) ? -errno : 0;
-	door->ctx = &ctx->vctx.context;
-	door->fd = ends[0];
-	LIST_INIT(&door->visiting);
+	sock->ctx = &ctx->vctx.context;
+	sock->fd = ends[0];
+	LIST_INIT(&sock->visiting);
 	pthread_mutex_lock(&host->lock);
 	if (!r)
-		r = uroce_watch_begin(host, door->fd, WATCH_IMPORT, NULL);
+		r = uroce_watch_begin(host, sock->fd, WATCH_IMPORT, NULL);
 	if (!r) {
-		door->fs = st.st_dev;
-		door->inode = st.st_ino;
-		LIST_INSERT_HEAD(&host->doors, door, entry);
-		ctx->door = door;
+		sock->fs = st.st_dev;
+		sock->inode = st.st_ino;
+		LIST_INSERT_HEAD(&host->import_sockets, sock, entry);
+		ctx->import_socket = sock;
 	}
 	pthread_mutex_unlock(&host->lock);
 	if (!r) {
@@ -411,43 +411,43 @@ int uroce_door_open(struct uroce_context *ctx)
 	}
 	close(ends[0]);
 	close(ends[1]);
-	free(door);
+	free(sock);
 	return r;
 }
 
-void uroce_door_close(struct uroce_context *ctx)
+void uroce_import_socket_close(struct uroce_context *ctx)
 {
 	struct uroce_host *host = ctx->dev->host;
-	struct uroce_door *door = ctx->door;
+	struct uroce_import_socket *sock = ctx->import_socket;
 	struct visit *visit;
 
-	if (!door)
+	if (!sock)
 		return;
 	pthread_mutex_lock(&host->lock);
-	while ((visit = LIST_FIRST(&door->visiting)))
-		visit_end(door, visit);
-	LIST_REMOVE(door, entry);
-	if (door->fd >= 0) {
-		uroce_watch_end(host, door->fd);
-		close(door->fd);
+	while ((visit = LIST_FIRST(&sock->visiting)))
+		visit_end(sock, visit);
+	LIST_REMOVE(sock, entry);
+	if (sock->fd >= 0) {
+		uroce_watch_end(host, sock->fd);
+		close(sock->fd);
 	}
 	pthread_mutex_unlock(&host->lock);
-	free(door);
-	ctx->door = NULL;
+	free(sock);
+	ctx->import_socket = NULL;
 }
 
-struct ibv_context *uroce_door_context(struct uroce_host *host, int cmd_fd)
+struct ibv_context *uroce_import_socket_context(struct uroce_host *host, int cmd_fd)
 {
 	struct ibv_context *ctx = NULL;
-	struct uroce_door *door;
+	struct uroce_import_socket *sock;
 	struct stat st;
 
 	if (fstat(cmd_fd, &st))
 		return NULL;
 	pthread_mutex_lock(&host->lock);
-	LIST_FOREACH(door, &host->doors, entry)
-		if (door->fs == st.st_dev && door->inode == st.st_ino)
-			ctx = door->ctx;
+	LIST_FOREACH(sock, &host->import_sockets, entry)
+		if (sock->fs == st.st_dev && sock->inode == st.st_ino)
+			ctx = sock->ctx;
 	pthread_mutex_unlock(&host->lock);
 	return ctx;
 }
@@ -471,19 +471,19 @@ static void visits_forked(struct uroce_host *host)
 }
 
 /*
- * uroce_watches_forked() has closed the sockets of doors and of other processes' visits, because
- * the thread watches them. Forget their numbers.
+ * uroce_watches_forked() has closed the sockets of import sockets and of other processes' visits,
+ * because the thread watches them. Forget their numbers.
  */
-void uroce_doors_forked(struct uroce_host *host)
+void uroce_import_sockets_forked(struct uroce_host *host)
 {
-	struct uroce_door *door;
+	struct uroce_import_socket *sock;
 	struct visit *visit;
 
 	visits_forked(host);
 
-	LIST_FOREACH(door, &host->doors, entry) {
-		LIST_FOREACH(visit, &door->visiting, entry)
+	LIST_FOREACH(sock, &host->import_sockets, entry) {
+		LIST_FOREACH(visit, &sock->visiting, entry)
 			visit->fd = -1;
-		door->fd = -1;
+		sock->fd = -1;
 	}
 }

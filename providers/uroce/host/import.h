@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Messages between processes of which one imports objects of the other. The descriptor of a context
- * (ibv_context.cmd_fd) is one end of a socket, called the door. The owner's thread listens at the
- * other end.
+ * (ibv_context.cmd_fd) is one end of a socket, called the import socket. The owner's thread listens
+ * at the other end.
  *
- * A process that has the descriptor sends a new socket through the door and uses that from then on;
- * this connection is called a visit. Each object that a visit holds is counted in the owner's
- * object, which cannot be destroyed meanwhile. The end of a visit, also by the death of the
+ * A process that has the descriptor sends a new socket through the import socket and uses that from
+ * then on; this connection is called a visit. Each object that a visit holds is counted in the
+ * owner's object, which cannot be destroyed meanwhile. The end of a visit, also by the death of the
  * process, gives all its objects back.
  */
 #ifndef UROCE_IMPORT_H
@@ -22,7 +22,7 @@ struct uroce_context;
 struct uroce_host;
 
 enum import_what {
-	IMPORT_VISIT, /* sent through the door, with a socket */
+	IMPORT_VISIT, /* sent through the import socket, with a socket */
 	IMPORT_PD,
 	IMPORT_MR,
 	IMPORT_DM,
@@ -66,17 +66,17 @@ struct uroce_owner {
 int uroce_import_send(int socket, const void *message, size_t size, int fd);
 int uroce_import_receive(int socket, void *ret_message, size_t size, int *ret_fd);
 
-/* Open the door of a context. The context's cmd_fd is the other end. */
-int uroce_door_open(struct uroce_context *ctx);
-/* Close the door. Ends all visits. */
-void uroce_door_close(struct uroce_context *ctx);
+/* Open the import socket of a context. The context's cmd_fd is the other end. */
+int uroce_import_socket_open(struct uroce_context *ctx);
+/* Close the import socket. Ends all visits. */
+void uroce_import_socket_close(struct uroce_context *ctx);
 /*
- * Return the context of this process whose door @cmd_fd leads to, or NULL if the door belongs to
- * another process.
+ * Return the context of this process whose import socket @cmd_fd leads to, or NULL if the import
+ * socket belongs to another process.
  */
-struct ibv_context *uroce_door_context(struct uroce_host *host, int cmd_fd);
+struct ibv_context *uroce_import_socket_context(struct uroce_host *host, int cmd_fd);
 /* Return whether @cmd_fd leads to a context of this device, in any process. */
-bool uroce_door_is(const char *device_name, int cmd_fd);
+bool uroce_import_socket_is(const char *device_name, int cmd_fd);
 
 /*
  * Find an object of @ctx by its handle and add a holder. Return: -ENOENT; -EINVAL if a region is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages through doors and visits, with or without a descriptor. */
+/* Messages through import sockets and visits, with or without a descriptor. */
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>

@@ -62,7 +62,7 @@ struct uroce_host {
 	 * Sockets that take import requests, and objects that other processes may import; under
 	 * lock.
 	 */
-	LIST_HEAD(, uroce_door) doors;
+	LIST_HEAD(, uroce_import_socket) import_sockets;
 	LIST_HEAD(, uroce_pd) pds;
 	LIST_HEAD(, uroce_dm) dms;
 	pthread_mutex_t xrc_lock; /* protects the lists of handles of XRC receive QPs */
@@ -134,7 +134,8 @@ struct uroce_context {
 	LIST_ENTRY(uroce_context) entry;
 	struct uroce_pipe async;    /* async_fd is its read end */
 	pthread_mutex_t event_lock; /* writers of the pipe */
-	struct uroce_door *door;    /* other end of cmd_fd; NULL in an imported context */
+	struct uroce_import_socket
+		*import_socket; /* other end of cmd_fd; NULL in an imported context */
 	/*
 	 * In an imported context: the original context, if it belongs to this process. Otherwise
 	 * @owner is the connection to the process that owns the original.

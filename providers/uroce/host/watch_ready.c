@@ -6,7 +6,7 @@
 #include "providers/uroce/host/former.h"
 #include "providers/uroce/host/forward.h"
 #include "providers/uroce/host/gid.h"
-#include "providers/uroce/host/import_door.h"
+#include "providers/uroce/host/import_socket.h"
 #include "providers/uroce/host/watch.h"
 
 enum {

@@ -39,21 +39,21 @@ static const struct ibv_context *import_origin(const struct ibv_context *ctx)
 
 bool uroce_owns(const struct verbs_device *device, int cmd_fd)
 {
-	return uroce_door_is(device->device.name, cmd_fd);
+	return uroce_import_socket_is(device->device.name, cmd_fd);
 }
 
 int uroce_import_open(struct uroce_context *ctx)
 {
-	int door = ctx->vctx.context.cmd_fd, r;
+	int sock = ctx->vctx.context.cmd_fd, r;
 	struct uroce_owner *owner;
 
-	ctx->origin = uroce_door_context(ctx->dev->host, door);
+	ctx->origin = uroce_import_socket_context(ctx->dev->host, sock);
 	if (ctx->origin)
 		return 0;
 	owner = calloc(1, sizeof(*owner));
 	if (!owner)
 		return -ENOMEM;
-	r = uroce_import_visit(door, &owner->fd);
+	r = uroce_import_visit(sock, &owner->fd);
 	if (r < 0) {
 		verbs_err(&ctx->vctx.context,
 			  "ibv_import_device: the process that has the context %s",

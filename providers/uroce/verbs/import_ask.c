@@ -90,7 +90,7 @@ void uroce_import_give_back(struct ibv_context *ctx, struct uroce_owner *owner,
 	uroce_import_ask(ctx, owner, &question, &answer, &fd);
 }
 
-int uroce_import_visit(int door, int *ret_fd)
+int uroce_import_visit(int sock, int *ret_fd)
 {
 	const struct import_ask question = { .magic = IMPORT_MAGIC, .what = IMPORT_VISIT };
 	uint64_t until = uroce_now() + ANSWER_NS;
@@ -102,7 +102,7 @@ int uroce_import_visit(int door, int *ret_fd)
 		return -errno;
 	mine = ends[0];
 	theirs = ends[1];
-	r = ask_send(door, &question, theirs, until);
+	r = ask_send(sock, &question, theirs, until);
 	close(take_fd(&theirs)); /* a copy in this process would hide the end of the visit */
 	if (!r)
 		r = answer_receive(mine, &answer, &fd, until);

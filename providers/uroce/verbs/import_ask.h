@@ -8,10 +8,10 @@
 #include "providers/uroce/verbs/verbs.h"
 
 /*
- * Send one end of a new socket to the owner through @door. *@ret_fd: the other end, on which the
+ * Send one end of a new socket to the owner through @sock. *@ret_fd: the other end, on which the
  * caller asks the owner and which the caller closes.
  */
-int uroce_import_visit(int door, int *ret_fd);
+int uroce_import_visit(int sock, int *ret_fd);
 /*
  * Ask the owner a question and wait for the answer. *@ret_fd: a descriptor that the caller closes,
  * or -1.
