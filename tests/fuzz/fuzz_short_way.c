@@ -230,7 +230,7 @@ static void act(enum action action, struct input *in, struct outcome *o)
 	uroce_unlock(&victim.host.paths.progress_lock);
 	outcome_poll(o);
 	victim.peer.link.tx->tail = victim.peer.link.tx_head; /* the peer reads all */
-	victim.peer.link.tx_lap = victim.peer.link.tx_head;
+	victim.peer.link.tx_wrap = victim.peer.link.tx_head;
 }
 
 static void live(const uint8_t *data, size_t size, bool short_way, struct outcome *o)
@@ -241,8 +241,8 @@ static void live(const uint8_t *data, size_t size, bool short_way, struct outcom
 	by_network = size && data[0] & 0x80;
 	by_short_way = short_way;
 	victim_begin(!by_network, false);
-	/* No lap ends, and the ring need not grow: the moment at which a ring is full depends on
-	 * the place of its records, which may differ. */
+	/* The ring does not wrap, and the ring need not grow: the moment at which a ring is full
+	 * depends on the place of its records, which may differ. */
 	victim.peer.link.tx_open = victim.peer.link.tx_span;
 	for (int i = 0; i < VICTIM_QPS; i++)
 		victim.qp[i].short_way &= short_way;

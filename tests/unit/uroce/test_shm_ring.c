@@ -161,7 +161,7 @@ static uint32_t highest_place(uint32_t records, uint32_t length)
 
 static void test_small_laps(void **state)
 {
-	assert_in_range(highest_place(100000, SMALL), SHM_LAP, SHM_LAP + SHM_LAP_RECORD);
+	assert_in_range(highest_place(100000, SMALL), SHM_WRAP, SHM_WRAP + SHM_WRAP_RECORD);
 }
 
 /* Long records come to use the whole ring, because lines outside of both caches are quicker to
@@ -175,8 +175,8 @@ static void test_large_no_laps(void **state)
 /* Short records use a part of the ring again after a stream of long records of any length. */
 static void test_laps_again(void **state)
 {
-	t.peer.link.tx_lap = t.peer.link.tx_head - (1u << 31) - 1;
-	assert_in_range(highest_place(100000, SMALL), SHM_LAP, SHM_LAP + SHM_LAP_RECORD);
+	t.peer.link.tx_wrap = t.peer.link.tx_head - (1u << 31) - 1;
+	assert_in_range(highest_place(100000, SMALL), SHM_WRAP, SHM_WRAP + SHM_WRAP_RECORD);
 }
 
 static uint32_t burst(uint32_t length)
@@ -240,7 +240,7 @@ static void test_span_almost_open(void **state)
 	records_take();
 }
 
-/* A short record at the end of a lap does not leave a ring without room. */
+/* A short record before a wrap does not leave a ring without room. */
 static void test_lap_end_leaves_room(void **state)
 {
 	for (uint32_t i = 0; i < 1000; i++) {
@@ -301,12 +301,12 @@ static void test_any_part(void **state)
 	any_check(state, SHM_SPAN);
 }
 
-/* The lap goes on if the consumer has not kept up. */
+/* The ring does not wrap if the consumer has not kept up. */
 static void test_lap_not_consumed(void **state)
 {
-	for (uint32_t bytes = 0; bytes < 2 * SHM_LAP; bytes += SHM_LINE)
+	for (uint32_t bytes = 0; bytes < 2 * SHM_WRAP; bytes += SHM_LINE)
 		assert_true(record_send(SMALL));
-	assert_true(place() >= 2 * SHM_LAP);
+	assert_true(place() >= 2 * SHM_WRAP);
 	records_take();
 }
 
@@ -314,7 +314,7 @@ static void test_lap_not_consumed(void **state)
 static void span_check(uint32_t span, uint32_t length)
 {
 	t.peer.link.tx_open = t.peer.link.tx_span = span;
-	for (int lap = 0; lap < 5; lap++) {
+	for (int wrap = 0; wrap < 5; wrap++) {
 		uint32_t before = t.sent;
 
 		while (record_send(length))
@@ -598,7 +598,7 @@ static void test_first_of_few(void **state)
 		records_take();
 		assert_int_equal(t.peer.link.rx_bytes, SHM_RING_BYTES);
 		highest_place(1000, SMALL);
-		assert_in_range(highest_place(10000, SMALL), SHM_LAP, SHM_LAP + SHM_LAP_RECORD);
+		assert_in_range(highest_place(10000, SMALL), SHM_WRAP, SHM_WRAP + SHM_WRAP_RECORD);
 		assert_int_equal(teardown_first(state), 0);
 	}
 	assert_int_equal(setup_first(state), 0);

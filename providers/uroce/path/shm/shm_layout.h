@@ -26,11 +26,11 @@ enum {
 	/* bytes from which on a reference is cheaper than two copies */
 	SHM_REF_MIN = 16384,
 	/* bytes of a ring that small records use while the consumer keeps up */
-	SHM_LAP = 1 << 14,
-	SHM_LAP_RECORD = 512, /* bytes of a small record, at most */
-	SHM_OPEN = 1 << 17,   /* bytes of a wide ring in use at first; more if needed */
-	SHM_SPAN = 1 << 19,   /* bytes in use for a burst, at most. Also the size of wide rings of
-				 later peers and of other strands than the first. */
+	SHM_WRAP = 1 << 14,
+	SHM_WRAP_RECORD = 512, /* bytes of a small record, at most */
+	SHM_OPEN = 1 << 17,    /* bytes of a wide ring in use at first; more if needed */
+	SHM_SPAN = 1 << 19,    /* bytes in use for a burst, at most. Also the size of wide rings of
+				  later peers and of other strands than the first. */
 	/* number of peers, this process included, that get wide rings of SHM_RING_BYTES */
 	SHM_WIDE = 16,
 	SHM_SLOTS = UROCE_SLOTS,

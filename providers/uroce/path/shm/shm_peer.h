@@ -32,7 +32,7 @@ struct shm_link {
 			      SHM_MOVE */
 	uint32_t tx_head;  /* free running */
 	uint32_t tx_tail;  /* tail as last read */
-	uint32_t tx_lap;   /* tx_head at the beginning of this lap */
+	uint32_t tx_wrap;  /* tx_head at the last wrap */
 	uint32_t tx_open;  /* bytes of the ring in use now */
 	uint32_t tx_span;  /* bytes that may be in use */
 	uint32_t tx_known; /* bytes that were in use: their pages exist */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The rare steps of a producer: the end of a ring or of a lap, the wake-up of the consumer, and
- * timing of copies. Also the links of strands.
+ * The rare steps of a producer: the end of a ring, the early wrap for small records, the wake-up of
+ * the consumer, and timing of copies. Also the links of strands.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ enum {
 			     slow */
 	LINE_FAR = 4,	  /* ns: a line that takes longer may come from a far processor; */
 	FAR_TIMES = 2,	  /* it does if it takes so many times the time of a local line */
-	FIRST_MOST = 4 * SHM_LAP, /* if peers are few: bytes sent by a first ring before the link
+	FIRST_MOST = 4 * SHM_WRAP, /* if peers are few: bytes sent by a first ring before the link
 				     gets the wide ring */
 };
 
@@ -217,7 +217,7 @@ static struct shm_record *ring_move(struct shm_link *link)
 		return NULL;
 	last->kind = SHM_MOVE;
 	shm_record_stamp(link, last);
-	link->tx_head = link->tx_tail = link->tx_lap = shm_ring_move(link, link->tx_head);
+	link->tx_head = link->tx_tail = link->tx_wrap = shm_ring_move(link, link->tx_head);
 	return shm_record_tx(link);
 }
 
@@ -281,14 +281,14 @@ struct shm_record *uroce_shm_record_wrap(struct shm_link *link, uint32_t bytes)
  * short that the producer reads the tail every few records, and the two processors keep exchanging
  * its cache line. Therefore a peer with much traffic gets the wide ring if peers are few.
  */
-void uroce_shm_lap_end(struct shm_link *link)
+void uroce_shm_wrap(struct shm_link *link)
 {
 	shm_ring_look(link);
 	if (!is_wide(link) && link->wide_bytes == SHM_RING_BYTES && link->tx_head >= FIRST_MOST)
 		ring_move(link);
-	else if (link->tx_tail == link->tx_head && ring_place(link) >= SHM_LAP)
+	else if (link->tx_tail == link->tx_head && ring_place(link) >= SHM_WRAP)
 		record_skip(link);
-	link->tx_lap = link->tx_head;
+	link->tx_wrap = link->tx_head;
 }
 
 void uroce_shm_peer_wake(struct shm_link *link)

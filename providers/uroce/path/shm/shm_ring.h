@@ -101,8 +101,8 @@ struct shm_record *uroce_shm_record_wrap(struct shm_link *link, uint32_t bytes);
  * first ring; otherwise NULL.
  */
 struct shm_record *uroce_shm_ring_full(struct shm_link *link);
-/* End a lap: continue at the beginning of the ring if the consumer has read all records. */
-void uroce_shm_lap_end(struct shm_link *link);
+/* Wrap: continue at the beginning of the ring if the consumer has read all records. */
+void uroce_shm_wrap(struct shm_link *link);
 /* Handle a changed first_page->sleeping: wake the consumer once in each sleep. */
 void uroce_shm_peer_wake(struct shm_link *link);
 /* Copy a payload into a record in the way that is fast for the distance to the consumer. Return: 0;
@@ -114,8 +114,8 @@ static inline struct shm_record *shm_record_begin(struct shm_link *link, uint32_
 {
 	uint32_t bytes = shm_record_lines(length) * SHM_LINE;
 
-	if (unlikely(link->tx_head - link->tx_lap >= SHM_LAP) && bytes <= SHM_LAP_RECORD)
-		uroce_shm_lap_end(link);
+	if (unlikely(link->tx_head - link->tx_wrap >= SHM_WRAP) && bytes <= SHM_WRAP_RECORD)
+		uroce_shm_wrap(link);
 	if (unlikely(bytes > link->tx_open - shm_ring_place(link->tx_bytes, link->tx_head)))
 		return uroce_shm_record_wrap(link, bytes);
 	if (unlikely(!shm_ring_room(link, bytes)))
