@@ -74,7 +74,7 @@ struct bnxt_re_ring {
 struct bnxt_re_cq {
 	struct kit_cq kit; /* with the current completion of an extended queue */
 	struct spinlock lock;
-	uint32_t phase;		  /* of entries that the device has written in this lap: 0 or 1 */
+	uint32_t phase;		  /* of entries that the device has written in this phase: 0 or 1 */
 	struct bnxt_re_cqe *next; /* entry that the device writes next */
 	struct bnxt_re_cqe *ring, *end;
 	/* Queue pair of the last completion, and its name in completions; 0: none. */
@@ -82,7 +82,7 @@ struct bnxt_re_cq {
 	uint64_t last_handle;
 	int32_t until_report; /* entries that may be polled before the next doorbell */
 	int32_t report;	      /* the same, behind a doorbell */
-	uint32_t epoch;	      /* bit of the doorbell that changes in each lap */
+	uint32_t epoch;	      /* bit of the doorbell that changes with each wrap */
 	uint32_t number;
 	uint32_t early;	      /* type of a deferred doorbell, rung once there is one; 0: none */
 	uint32_t acknowledge; /* bits of the entry that ended the last ring; 0: none */

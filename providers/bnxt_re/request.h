@@ -150,7 +150,7 @@ FLAT void psn_write(struct bnxt_re_sq *sq, uint32_t length, uint8_t opcode)
 }
 
 /* Advance past the next request, which uses @step slots of the ring. Return whether that is in the
- * next lap. */
+ * next phase. */
 FLAT bool request_pass(struct bnxt_re_sq *sq, uint32_t step)
 {
 	if (unlikely(++sq->index == sq->count))

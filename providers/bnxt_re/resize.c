@@ -16,7 +16,7 @@ enum {
 /* An entry that is not polled yet. */
 struct cursor {
 	struct bnxt_re_cqe *cqe;
-	uint32_t phase, epoch; /* of the lap */
+	uint32_t phase, epoch; /* of the next entry */
 	bool kept;	       /* the entry is in the memory of kept entries */
 };
 

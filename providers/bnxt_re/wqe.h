@@ -91,7 +91,7 @@ enum {
 	CQE_UD_LENGTH_MASK = 0x3fff,
 };
 
-/* Read the last word of an entry. Return: whether the device has written it in this lap. */
+/* Read the last word of an entry. Return: whether the device has written it in this phase. */
 static inline bool bnxt_re_cqe_look(const struct bnxt_re_cq *cq, const struct bnxt_re_cqe *cqe,
 				    uint32_t *ret_info)
 {
@@ -99,7 +99,7 @@ static inline bool bnxt_re_cqe_look(const struct bnxt_re_cq *cq, const struct bn
 	return (*ret_info & CQE_PHASE) == cq->phase;
 }
 
-/* Return the entry behind @cqe, which may be in the next lap. */
+/* Return the entry behind @cqe, which may be in the next phase. */
 static inline struct bnxt_re_cqe *bnxt_re_cqe_behind(struct bnxt_re_cq *cq, struct bnxt_re_cqe *cqe)
 {
 	if (likely(++cqe != cq->end))

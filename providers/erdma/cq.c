@@ -136,21 +136,21 @@ int erdma_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 
 /*
  * Replace the number in the completions of a queue pair by a number that no queue pair has. The
- * completions keep their places, because the bit of the lap belongs to the place.
+ * completions keep their places, because the phase bit belongs to the place.
  */
 static void clean_locked(struct erdma_cq *cq, uint32_t number)
 {
 	const struct erdma_cqe *cqe = cq->next;
-	uint32_t head, lap = cq->lap;
+	uint32_t head, phase = cq->phase;
 
 	cq->last_qpn = ERDMA_QPN_NONE;
 	do {
-		if (!erdma_cqe_look(cqe, lap, &head))
+		if (!erdma_cqe_look(cqe, phase, &head))
 			return;
 		barrier_from_device();
 		if (be32toh(cqe->qpn) == number)
 			((struct erdma_cqe *)cqe)->qpn = htobe32(QPN_NONE);
-		erdma_cqe_step(cq, &cqe, &lap);
+		erdma_cqe_step(cq, &cqe, &phase);
 	} while (cqe != cq->next);
 }
 

@@ -62,7 +62,7 @@ struct erdma_cq {
 	struct verbs_cq vcq;
 	struct spinlock lock;
 	uint32_t counter;	      /* entries that the process has polled */
-	uint32_t lap;		      /* 0 or 1 << 31, alternating with each lap */
+	uint32_t phase;		      /* 0 or 1 << 31, alternating with each wrap of the ring */
 	const struct erdma_cqe *next; /* entry that the device writes next */
 	const struct erdma_cqe *ring, *end;
 	/* Queue pair of the last completion, and its number as the device writes it. */

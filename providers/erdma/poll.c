@@ -151,12 +151,12 @@ __attribute__((noinline)) static int poll_rest(struct erdma_cq *cq, int num_entr
 {
 	uint32_t head, skips = cq->end - cq->ring;
 
-	while (left && skips && erdma_cqe_look(cq->next, cq->lap, &head)) {
+	while (left && skips && erdma_cqe_look(cq->next, cq->phase, &head)) {
 		const struct erdma_cqe *cqe = cq->next;
 
 		barrier_from_device();
 		cq->counter++;
-		erdma_cqe_step(cq, &cq->next, &cq->lap);
+		erdma_cqe_step(cq, &cq->next, &cq->phase);
 		if (unlikely(!take(cq, cqe, head, wc))) {
 			skips--;
 			continue;
@@ -174,7 +174,7 @@ __attribute__((noinline)) static int poll_found(struct erdma_cq *cq, int num_ent
 						struct ibv_wc *wc, uint32_t head)
 {
 	const struct erdma_cqe *cqe = cq->next;
-	uint32_t lap = cq->lap;
+	uint32_t phase = cq->phase;
 	int left = num_entries;
 
 	do {
@@ -186,12 +186,12 @@ __attribute__((noinline)) static int poll_found(struct erdma_cq *cq, int num_ent
 		wc->status = IBV_WC_SUCCESS;
 		wc->vendor_err = 0;
 		wc++;
-		erdma_cqe_step(cq, &cqe, &lap);
-	} while (--left && erdma_cqe_look(cqe, lap, &head));
+		erdma_cqe_step(cq, &cqe, &phase);
+	} while (--left && erdma_cqe_look(cqe, phase, &head));
 	cq->next = cqe;
-	cq->lap = lap;
+	cq->phase = phase;
 	cq->counter += num_entries - left;
-	if (unlikely(left) && erdma_cqe_look(cqe, lap, &head))
+	if (unlikely(left) && erdma_cqe_look(cqe, phase, &head))
 		return poll_rest(cq, num_entries, wc, left);
 	spinlock_unlock(&cq->lock);
 	return num_entries - left;
@@ -201,7 +201,7 @@ static inline int poll_locked(struct erdma_cq *cq, int num_entries, struct ibv_w
 {
 	uint32_t head;
 
-	if (likely(num_entries > 0) && erdma_cqe_look(cq->next, cq->lap, &head))
+	if (likely(num_entries > 0) && erdma_cqe_look(cq->next, cq->phase, &head))
 		return poll_found(cq, num_entries, wc, head);
 	spinlock_unlock(&cq->lock);
 	return 0;

@@ -85,28 +85,28 @@ struct erdma_cqe {
 };
 _Static_assert(sizeof(struct erdma_cqe) == BLOCK, "as the device writes it");
 
-/* The first word of a completion. Its highest bit shows the lap. */
+/* The first word of a completion. Its highest bit shows the phase. */
 enum {
 	CQE_RECV_SHIFT = 8,
 	CQE_OPCODE_SHIFT = 16,
 	CQE_SYNDROME_MASK = 0xff,
 };
 
-/* Read the first word of an entry. Return: whether the device has written it in this @lap. */
-static inline bool erdma_cqe_look(const struct erdma_cqe *cqe, uint32_t lap, uint32_t *ret_head)
+/* Read the first word of an entry. Return: whether the device has written it in this @phase. */
+static inline bool erdma_cqe_look(const struct erdma_cqe *cqe, uint32_t phase, uint32_t *ret_head)
 {
 	*ret_head = be32toh(((const volatile struct erdma_cqe *)cqe)->head);
-	return (int32_t)(*ret_head ^ lap) < 0;
+	return (int32_t)(*ret_head ^ phase) < 0;
 }
 
 /* Go to the next entry. */
 static inline void erdma_cqe_step(const struct erdma_cq *cq, const struct erdma_cqe **cqe,
-				  uint32_t *lap)
+				  uint32_t *phase)
 {
 	if (likely(++*cqe != cq->end))
 		return;
 	*cqe = cq->ring;
-	*lap ^= 1u << 31;
+	*phase ^= 1u << 31;
 }
 
 static inline void write_32(char *at, uint32_t value)

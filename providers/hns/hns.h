@@ -75,7 +75,7 @@ struct hns_cq {
 	struct spinlock lock;
 	uint32_t consumer;
 	uint32_t mask;
-	uint32_t count; /* entries, a power of 2; this bit of an index changes in each lap */
+	uint32_t count; /* entries, a power of 2; this bit of an index changes with each wrap */
 	uint32_t shift; /* binary logarithm of @size */
 	uint32_t size;	/* bytes of an entry */
 	char *ring;

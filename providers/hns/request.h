@@ -50,7 +50,7 @@ FLAT char *wqe_at(const struct hns_sq *sq, uint32_t head)
 	return sq->ring + ((size_t)(head & sq->mask) << WQE_SHIFT);
 }
 
-/* Return the owner's bit of the request with this index. The bit changes in each lap. */
+/* Return the owner's bit of the request with this index. The bit changes with each wrap. */
 FLAT uint32_t owner_bit(const struct hns_sq *sq, uint32_t head)
 {
 	return head & (sq->mask + 1) ? 0 : WQE_OWNER;

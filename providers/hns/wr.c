@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * ibv_wr_*(): the builders write a batch of requests behind the head of the ring. Until the batch
- * is complete, the first word of each request has the owner's bit of the previous lap. Therefore
+ * is complete, the first word of each request has the owner's bit of the previous phase. Therefore
  * the device does not execute these requests. The first error ends the batch: builders then do
  * nothing, ibv_wr_complete() returns the error, and no request is posted.
  */

@@ -99,7 +99,7 @@ LIST_HEAD(ionic_qps, ionic_qp);
 struct ionic_cq_ring {
 	char *next; /* entry that the next poll reads; NULL: there is no ring */
 	char *base, *end;
-	uint32_t color;	      /* color bit of entries that the device has written in this lap */
+	uint32_t color;	      /* color bit of entries that the device has written in this phase */
 	bool applied;	      /* the next entry was applied, but completions of it are left */
 	int32_t until_report; /* entries that may be polled before the next doorbell */
 	uint32_t number;

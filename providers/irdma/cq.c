@@ -314,7 +314,7 @@ int irdma_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in)
 
 /* ---- removal of completions */
 
-/* Remove the completion of @qp. The entry stays, because the bit of the lap belongs to its place.
+/* Remove the completion of @qp. The entry stays, because the phase bit belongs to its place.
  * The receive of a shared queue is freed. */
 static void cqe_clean(const struct irdma_cq *cq, const struct irdma_ring *ring, char *cqe,
 		      uint64_t head, const struct irdma_qp *qp)

@@ -48,7 +48,7 @@ enum {
 	IRDMA_HANDLE_SHIFT = 10,
 };
 
-/* The most significant bit of a header, a fragment and a completion. It changes in each lap. */
+/* The most significant bit of a header, a fragment and a completion. It changes with each wrap. */
 #define IRDMA_VALID (1ull << 63)
 
 /* Features that the kernel reports. */
@@ -90,7 +90,7 @@ struct send_op;
 /* A completion ring. */
 struct irdma_ring {
 	char *next, *base, *end;
-	uint64_t phase; /* IRDMA_VALID in laps whose entries have the bit */
+	uint64_t phase; /* IRDMA_VALID in phases whose entries have the bit */
 	struct kit_region memory;
 	struct irdma_ring *later; /* the ring after this one; NULL: irdma_cq.ring */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Posting receives, to a queue pair and to a shared receive queue. The adapter finds receives by
- * the bit of the lap in their headers, without a doorbell. */
+ * the phase bit in their headers, without a doorbell. */
 #include "providers/irdma/wqe.h"
 
 FLAT bool recv_check(const struct ibv_recv_wr *wr, int max_sge, enum kit_fault *ret_fault)
@@ -18,7 +18,7 @@ FLAT bool recv_check(const struct ibv_recv_wr *wr, int max_sge, enum kit_fault *
 	return false;
 }
 
-/* Write a receive. @third: word 2, @valid: the bit of the lap */
+/* Write a receive. @third: word 2, @valid: the phase bit */
 FLAT void recv_write(char *wqe, const struct ibv_recv_wr *wr, uint64_t third, uint32_t even_extra,
 		     bool old_format, uint64_t valid)
 {

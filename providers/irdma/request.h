@@ -59,7 +59,7 @@ FLAT char *quantum_at(const struct irdma_sq *sq, uint32_t position)
 	return sq->ring + (size_t)(position & (sq->size - 1)) * IRDMA_QUANTUM;
 }
 
-/* Return the bit of the lap. */
+/* Return the phase bit. */
 FLAT uint64_t valid_at(const struct irdma_sq *sq, uint32_t position)
 {
 	return position & sq->size ? 0 : IRDMA_VALID;
@@ -113,7 +113,7 @@ FLAT void sent_note(const struct irdma_sq *sq, uint32_t position, uint64_t wr_id
 	sent->silent = false;
 }
 
-/* Make the quanta ahead of the device look stale before the lap reaches them. */
+/* Make the quanta ahead of the device look stale before the ring wraps to them. */
 FLAT void ring_stamp(const struct irdma_sq *sq, uint32_t position)
 {
 	uint32_t ahead = position + STAMP_QUANTA;

@@ -3,7 +3,7 @@
  * The format of requests and completions. All words are little-endian and have 64 bits. The header
  * of a request is word 3 of its first quantum.
  *
- * The last word of each quantum has the bit of the lap, also inside a request. Therefore the device
+ * The last word of each quantum has the phase bit, also inside a request. Therefore the device
  * never takes the rest of an earlier request for a new one.
  */
 #ifndef IRDMA_WQE_H
@@ -112,14 +112,14 @@ FLAT void header_write(char *wqe, uint64_t header)
 #if UINTPTR_MAX > UINT32_MAX
 	*(volatile uint64_t *)(void *)(wqe + AT_HEADER) = htole64(header);
 #else
-	/* The half with the bit of the lap is the last store. */
+	/* The half with the phase bit is the last store. */
 	*(volatile uint32_t *)(void *)(wqe + AT_HEADER) = htole32((uint32_t)header);
 	barrier_to_device();
 	*(volatile uint32_t *)(void *)(wqe + AT_HEADER + 4) = htole32(header >> 32);
 #endif
 }
 
-/* Write a fragment. @valid: the bit of the lap */
+/* Write a fragment. @valid: the phase bit */
 FLAT void fragment_write(char *at, const struct ibv_sge *sge, uint64_t valid)
 {
 	word_write(at, sge->addr);

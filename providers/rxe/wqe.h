@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Filling a work queue element. A slot still has its request of the last lap. Therefore set all
- * fields that the kernel reads before it writes them, and no others: the kernel expects new values
- * of state, dma.resid, dma.cur_sge and dma.sge_offset.
+ * Filling a work queue element. A slot still has its request from before the last wrap. Therefore
+ * set all fields that the kernel reads before it writes them, and no others: the kernel expects new
+ * values of state, dma.resid, dma.cur_sge and dma.sge_offset.
  */
 #ifndef RXE_WQE_H
 #define RXE_WQE_H

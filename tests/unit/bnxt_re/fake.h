@@ -40,7 +40,7 @@ uint64_t fake_doorbell(const struct fake *f);
 uint64_t fake_number(const void *at);
 /* Post a signaled send of 5000 bytes in the first of @sges entries. */
 int fake_post(struct fake *f, uint64_t wr_id, int sges);
-/* Write an entry as the device does, in the lap of its place. */
+/* Write an entry as the device does, in the phase of its place. */
 void fake_entry(struct fake *f, uint32_t place, uint64_t a, uint64_t b, uint32_t info,
 		uint32_t tag);
 /* Return the name of the queue pair in completions. */

@@ -2,7 +2,8 @@
 /* Doorbells of completion queues. */
 #include "tests/unit/bnxt_re/fake.h"
 
-/* Polls ring one doorbell for each half of the ring. The doorbell carries the epoch of the lap. */
+/* Polls ring one doorbell for each half of the ring. The doorbell carries the epoch of the phase.
+ */
 static void test_cq(void **state)
 {
 	struct fake *f = fake_create(false, BNXT_RE_PSN_16);

@@ -73,7 +73,7 @@ static void test_unread(void **state)
 	device_writes(f, 1, 2, 1);
 	device_writes(f, 2, 0, CUT_OFF | 1);
 	assert_int_equal(resize(f, 100), 0);
-	/* The new index 0 is below the old one: the next lap. The toggle is that of the entry. */
+	/* The new index 0 is below the old one: the next phase. The toggle is that of the entry. */
 	assert_int_equal(fake_doorbell(f), 0x9400000303000000);
 	request_of(IB_USER_VERBS_CMD_POLL_CQ, sizeof(struct ib_uverbs_poll_cq));
 	must_poll(f, 0);
@@ -96,7 +96,7 @@ static void test_unread(void **state)
 	destroy(f);
 }
 
-/* An empty queue, and one in its second lap. */
+/* An empty queue, and one in its second phase. */
 static void test_empty(void **state)
 {
 	struct fake *f = create();

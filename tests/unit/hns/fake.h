@@ -48,7 +48,7 @@ uint32_t fake_word(const void *at, int index);
 struct ibv_send_wr fake_wr(enum ibv_wr_opcode opcode, int sges);
 int fake_post(struct fake *f, struct ibv_send_wr wr);
 int fake_receive(struct fake *f, uint64_t wr_id, int sges);
-/* Write an entry as the device does, in the lap of its place. @first: its first word, without the
+/* Write an entry as the device does, in the phase of its place. @first: its first word, without the
  * owner's bit */
 void fake_entry(struct fake *f, uint32_t place, uint32_t first);
 int fake_poll(struct fake *f, struct ibv_wc *wc, int count);

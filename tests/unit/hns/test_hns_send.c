@@ -11,7 +11,7 @@ static void words(const void *at, int first, int count, const uint32_t *expected
 	words(at, first, sizeof((const uint32_t[]){ __VA_ARGS__ }) / 4, \
 	      (const uint32_t[]){ __VA_ARGS__ })
 
-/* A request of one entry takes the fast path. The owner's bit changes in the next lap. */
+/* A request of one entry takes the fast path. The owner's bit changes with the next wrap. */
 static void test_plain(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -175,7 +175,7 @@ static void test_direct(void **state)
 	assert_int_equal(hns_post_send(&f->qp.vqp.qp, &wr, &bad), EINVAL);
 	assert_ptr_equal(bad, &second);
 	assert_int_equal(le64toh(f->direct[0]), 0x0005000400000033);
-	/* The bits of the page are gone in the next lap. */
+	/* The bits of the page are gone in the next phase. */
 	f->qp.sq.head = f->qp.sq.tail = SENDS;
 	wr.next = NULL;
 	f->qp.sq.direct = NULL;

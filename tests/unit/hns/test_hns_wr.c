@@ -57,7 +57,7 @@ static void test_batch(void **state)
 	fake_free(f);
 }
 
-/* After ibv_wr_abort() the places of the batch have the owner's bit of the previous lap. */
+/* After ibv_wr_abort() the places of the batch have the owner's bit of the previous phase. */
 static void test_abort(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);

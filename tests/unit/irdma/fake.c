@@ -131,12 +131,12 @@ int fake_receive(struct fake *f, uint64_t wr_id, int sges)
 void fake_entry(struct fake *f, uint32_t place, uint32_t index, uint64_t bits)
 {
 	char *at = f->cqes + (size_t)(place % ENTRIES) * f->cq.stride;
-	uint64_t lap = place / ENTRIES % 2 ? 0 : IRDMA_VALID;
+	uint64_t phase = place / ENTRIES % 2 ? 0 : IRDMA_VALID;
 
 	word_write(at, 24);
 	word_write(at + AT_SECOND, irdma_handle(f->qp.id));
 	word_write(at + AT_THIRD, (uint64_t)QPN << 32);
-	word_write(at + AT_HEADER, bits | (uint64_t)index << CQE_INDEX_SHIFT | lap);
+	word_write(at + AT_HEADER, bits | (uint64_t)index << CQE_INDEX_SHIFT | phase);
 }
 
 int fake_poll(struct fake *f, struct ibv_wc *wc, int count)

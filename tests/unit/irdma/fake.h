@@ -44,7 +44,7 @@ struct ibv_send_wr fake_wr(enum ibv_wr_opcode opcode, int sges);
 int fake_post(struct fake *f, struct ibv_send_wr wr);
 int fake_receive(struct fake *f, uint64_t wr_id, int sges);
 /*
- * Write an entry as the device does, in the lap of its place.
+ * Write an entry as the device does, in the phase of its place.
  * @index: quantum of the request
  * @bits: further bits of word 3
  */

@@ -128,7 +128,7 @@ static void test_datagrams(void **state)
 	fake_free(f);
 }
 
-/* Immediate data are in the next entry, which may be the first one of the next lap. */
+/* Immediate data are in the next entry, which may be the first one of the next phase. */
 static void test_immediate(void **state)
 {
 	struct fake *f = fake_create(2);

@@ -2,7 +2,7 @@
 /* ibv_post_send(): the bytes of each request in the ring, the doorbell, and every refusal. */
 #include "tests/unit/rxe/fake.h"
 
-#define STALE 0xa5 /* what an earlier lap left in the slots */
+#define STALE 0xa5 /* what an earlier request left in the slots */
 
 static struct ibv_sge two_sges[] = {
 	{ .addr = 0x1000, .length = 0x10, .lkey = 0x100 },

@@ -223,7 +223,7 @@ static void trace_entry(uint8_t *at, const uint8_t *cqe)
 	trace_device_writes(at + rest, cqe + rest, CQE_SIZE - rest);
 }
 
-/* Write an entry whose word 6 lacks the bit that tells its lap. */
+/* Write an entry whose word 6 lacks the phase bit. */
 static void write_entry(struct object *cq, uint32_t *cqe)
 {
 	uint8_t *at = cqe_at(cq, cq->produced);

@@ -425,7 +425,7 @@ static uint32_t cqe_syndrome(enum ibv_wc_status status)
 	}
 }
 
-/* Write an entry whose first word lacks the bit that tells its lap. */
+/* Write an entry whose first word lacks the phase bit. */
 static void write_entry(struct object *cq, uint32_t *cqe)
 {
 	uint8_t *slot = cq->ring.base + (size_t)(cq->produced & (cq->ring.entries - 1)) * CQE_SIZE;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions of hns. The first word has the bit that changes in each lap. */
+/* Completions of hns. The first word has the bit that changes with each wrap. */
 #include "tests/adapters/lab/device/bytes.h"
 #include "tests/adapters/lab/device/hns.h"
 

@@ -264,7 +264,7 @@ bool ionic_armed(struct object *cq, struct arm *ret_arm)
 	return !event_is_unread(cq);
 }
 
-/* Write an entry. The last word in @cqe has no color bit yet, which changes in each lap. */
+/* Write an entry. The last word in @cqe has no color bit yet, which changes with each wrap. */
 static void write_entry(struct object *cq, unsigned int pipeline, uint8_t *cqe)
 {
 	struct ionic_played_cq *played = cq->device;

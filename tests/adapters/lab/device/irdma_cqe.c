@@ -91,7 +91,7 @@ static void trace_half(uint8_t *at, const uint64_t *words)
 	trace_device_writes(at + 16, &words[2], 2 * sizeof(words[2]));
 }
 
-/* Write half an entry, whose last word gets the bit that tells its lap. */
+/* Write half an entry, whose last word gets the phase bit. */
 static void write_half(uint8_t *at, uint64_t *words, uint64_t valid)
 {
 	uint64_t last = htole64((words[3] & ~VALID) | valid);

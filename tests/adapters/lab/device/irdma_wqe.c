@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Requests of irdma: one to eight quanta of 32 bytes, whose header is the fourth word of 64 bits.
- * Bit 63 of the header changes in each lap of the ring. Therefore the device finds requests in
+ * Bit 63 of the header changes with each wrap of the ring. Therefore the device finds requests in
  * memory and needs no register.
  */
 #include "tests/adapters/lab/device/irdma.h"

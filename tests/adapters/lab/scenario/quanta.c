@@ -142,7 +142,7 @@ static void several(struct script *s)
 }
 
 /* Requests of one and of several quanta, so that chunks are filled at each place. */
-static void laps(struct script *s)
+static void wraps(struct script *s)
 {
 	for (int i = 0; i < LAPS; i++) {
 		unsigned flags = i % 8 == 7 ? IBV_SEND_SIGNALED : 0;
@@ -303,7 +303,7 @@ int main(void)
 	windows(&s);
 	script_qp_close(&s);
 	make(&s, 40, 8);
-	laps(&s);
+	wraps(&s);
 	full(&s);
 	script_qp_close(&s);
 	failures(&s);

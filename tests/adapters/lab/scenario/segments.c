@@ -127,7 +127,7 @@ static void several(struct script *s)
 }
 
 /* Let both rings go round. Each eighth request completes those before it. */
-static void laps(struct script *s)
+static void wraps(struct script *s)
 {
 	for (int i = 0; i < LAPS; i++) {
 		struct ibv_sge sge[5];
@@ -228,7 +228,7 @@ int main(void)
 	every_flag(&s);
 	atomics(&s);
 	several(&s);
-	laps(&s);
+	wraps(&s);
 	arming(&s);
 	script_receives(&s, 12, 4, 5);
 	script_qp_close(&s);

@@ -125,7 +125,7 @@ static void full(struct script *s)
 }
 
 /* Go round the completion ring. */
-static void laps(struct script *s)
+static void wraps(struct script *s)
 {
 	for (int i = 0; i < LAPS; i++)
 		list(s, IBV_WR_SEND, 1, IBV_SEND_SIGNALED);
@@ -234,7 +234,7 @@ int main(void)
 	for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++)
 		script_modify(&s, state);
 	every_opcode(&s);
-	laps(&s);
+	wraps(&s);
 	script_qp_close(&s);
 	step("resize to 200");
 	must(!ibv_resize_cq(s.send_cq, 200), "resize");
