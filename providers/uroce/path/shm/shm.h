@@ -33,7 +33,9 @@
  *   shm_waiter.c   waiting for the end of the handshake
  *   shm_incoming.c    the handshake of the process that is called
  *   shm_hello.c    the messages of the handshake
- *   shm_peer.c     peers from the handshake to their death
+ *   shm_peer.c     peers from the handshake on
+ *   shm_peer_board.c  the board of a peer
+ *   shm_peer_end.c  the death of a peer, and what a child of fork() closes
  *   shm_life.c     whether peers live
  *   shm_former.c   peers whose processes have ended
  *   shm_ptracer.c  Yama: which process may read the memory of this one

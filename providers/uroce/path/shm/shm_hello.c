@@ -112,3 +112,16 @@ void shm_hello_fill(const struct uroce_shm *shm, struct hello *hello, enum hello
 		.probe = (uintptr_t)shm->board->first_page.probe,
 	};
 }
+
+/*
+ * Set *fd to -1 before close(). Otherwise a child that is forked in between would close a number
+ * that may already belong to another file.
+ */
+void shm_fd_forget(int *fd)
+{
+	int old = *fd;
+
+	*(volatile int *)fd = -1;
+	if (old >= 0)
+		close(old);
+}

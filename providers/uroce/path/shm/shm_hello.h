@@ -206,6 +206,8 @@ void shm_call_wish_end(struct uroce_shm *shm, uint16_t slot);
 
 struct shm_peer *shm_peer_new(struct uroce_shm *shm, uint16_t slot);
 void shm_peer_free(struct shm_peer *peer);
+/* Release the resources that the peer shares with its process. */
+void shm_peer_release(struct shm_peer *peer);
 /* Return the living peer of @slot, whose handshake may be incomplete; or NULL. */
 struct shm_peer *shm_peer_lookup(struct uroce_shm *shm, uint16_t slot);
 /* Return whether the handshake is complete. Reads the last word in the lane, too. Threads: any. */
@@ -224,6 +226,8 @@ int shm_peer_lane(struct shm_peer *peer);
 /* Map the lane and the board that the other side sent. */
 int shm_peer_attach_lane(struct shm_peer *peer, int fd);
 int shm_peer_attach_board(struct shm_peer *peer, int fd);
+/* Return the bytes of a board that are mapped all the time. */
+size_t shm_board_mapped(void);
 /*
  * Add the peer to the table, in place of the former process of its slot. Progress passes read its
  * rings from now on. Under shm->lock.

@@ -31,19 +31,6 @@ struct shm_peer *shm_peer_new(struct uroce_shm *shm, uint16_t slot)
 }
 
 /*
- * Set *fd to -1 before close(). Otherwise a child that is forked in between would close a number
- * that may already belong to another file.
- */
-void shm_fd_forget(int *fd)
-{
-	int old = *fd;
-
-	*(volatile int *)fd = -1;
-	if (old >= 0)
-		close(old);
-}
-
-/*
  * Return how many bytes of the lane to map at first. One page suffices for lane and board, because
  * the rest can be mapped when it is needed. Map all of this process's own lane, and map all if
  * memory cannot be mapped again.
@@ -55,11 +42,6 @@ static size_t lane_mapped(const struct shm_peer *peer)
 	return page ? SHM_PAGE : shm_lane_size(peer->ring_bytes);
 }
 
-static size_t board_mapped(void)
-{
-	return uroce_maps_again() ? SHM_PAGE : sizeof(struct shm_board);
-}
-
 static void lane_set(struct shm_peer *peer, struct shm_lane *lane)
 {
 	peer->lane = lane;
@@ -67,8 +49,7 @@ static void lane_set(struct shm_peer *peer, struct shm_lane *lane)
 		peer->wide = lane;
 }
 
-/* Release the resources that the peer shares with its process. */
-static void peer_let_go(struct shm_peer *peer)
+void shm_peer_release(struct shm_peer *peer)
 {
 	shm_maps_free(peer);
 	if (peer->wide && peer->wide != peer->lane)
@@ -79,7 +60,7 @@ static void peer_let_go(struct shm_peer *peer)
 	if (peer->board && !peer->self && (void *)peer->board != (void *)peer->first_page)
 		munmap((void *)peer->board, sizeof(struct shm_board));
 	if (peer->first_page && !peer->self)
-		munmap((void *)peer->first_page, board_mapped());
+		munmap((void *)peer->first_page, shm_board_mapped());
 	peer->lane = NULL;
 	peer->board = NULL;
 	peer->first_page = NULL;
@@ -91,7 +72,7 @@ static void peer_let_go(struct shm_peer *peer)
 
 void shm_peer_free(struct shm_peer *peer)
 {
-	peer_let_go(peer);
+	shm_peer_release(peer);
 	for (unsigned int i = 0; i < PATH_STRANDS - 1; i++)
 		free(peer->links[i]);
 	free(peer);
@@ -154,47 +135,6 @@ int shm_peer_attach_lane(struct shm_peer *peer, int fd)
 		return -ENOMEM;
 	uroce_shm_rings_begin(peer, 1, 0);
 	return 0;
-}
-
-int shm_peer_attach_board(struct shm_peer *peer, int fd)
-{
-	if (shm_shared_size(fd) != sizeof(struct shm_board))
-		return -EPROTO;
-	peer->first_page = shm_shared_map(fd, board_mapped(), PROT_READ);
-	if (peer->first_page && board_mapped() != SHM_PAGE)
-		peer->board = (const struct shm_board *)peer->first_page;
-	return peer->first_page ? 0 : -ENOMEM;
-}
-
-static void *board_again(const struct shm_peer *peer)
-{
-	return uroce_map_again(peer->first_page, sizeof(struct shm_board));
-}
-
-const struct shm_board *uroce_shm_board_map(struct shm_peer *peer)
-{
-	const struct shm_board *none = NULL;
-	void *board = board_again(peer);
-
-	if (!board)
-		return NULL;
-	if (atomic_compare_exchange_strong(&peer->board, &none, board))
-		return board;
-	munmap(board, sizeof(struct shm_board));
-	return none;
-}
-
-const struct shm_board *uroce_shm_board_borrow(struct shm_peer *peer)
-{
-	const struct shm_board *board = atomic_load_explicit(&peer->board, memory_order_acquire);
-
-	return board ? board : board_again(peer);
-}
-
-void uroce_shm_board_return(struct shm_peer *peer, const struct shm_board *board)
-{
-	if (board && board != atomic_load_explicit(&peer->board, memory_order_relaxed))
-		munmap((void *)board, sizeof(*board));
 }
 
 struct shm_peer *shm_peer_lookup(struct uroce_shm *shm, uint16_t slot)
@@ -371,119 +311,6 @@ bool uroce_shm_readable(struct shm_peer *peer)
 		blind = atomic_load_explicit(&peer->used->blind, memory_order_relaxed);
 	atomic_fetch_sub(&shm->key_readers, 1);
 	return !blind;
-}
-
-/* --- the end --- */
-
-static bool slot_leave(struct uroce_shm *shm, unsigned int slot, struct shm_peer *peer)
-{
-	/* seq_cst: see uroce_board_wait(). */
-	return atomic_compare_exchange_strong(&shm->by_slot[slot], &peer, NULL);
-}
-
-static void slots_leave(struct uroce_shm *shm, struct shm_peer *peer)
-{
-	if (slot_leave(shm, peer->slot, peer))
-		atomic_fetch_and(&shm->inhabited[peer->slot / SHM_WORD],
-				 ~(1ull << peer->slot % SHM_WORD));
-	for (unsigned int slot = 1; peer->has_more && slot < SHM_SLOTS; slot++)
-		slot_leave(shm, slot, peer);
-}
-
-/*
- * Read the packets that a dead peer has sent, at most as many as its rings hold, because its child
- * may write there for ever. If a packet opens a link, the loop reaches that link later. Under all
- * strands.
- */
-static void links_end(struct shm_peer *peer)
-{
-	for (unsigned int i = 0; i < PATH_STRANDS; i++) {
-		struct shm_link *link = i ? atomic_load(&peer->links[i - 1]) : &peer->link;
-		uint32_t most;
-
-		if (!link || !link->rx_bytes)
-			continue;
-		most = (SHM_FIRST + link->wide_bytes) / SHM_LINE;
-		while (most-- && !peer->dead && uroce_shm_poll_link(link, uroce_now()))
-			;
-		LIST_REMOVE(link, entry);
-	}
-}
-
-static void peer_gone(struct shm_peer *peer)
-{
-	struct uroce_shm *shm = peer->shm;
-	struct path_host *host = shm->host;
-
-	host->events->unwatch(host, peer->conn);
-	if (peer->process >= 0)
-		host->events->unwatch(host, peer->process);
-	path_host_stop(host);
-	links_end(peer);
-	peer->dead = true;
-	slots_leave(shm, peer);
-	LIST_REMOVE(peer, entry);
-	shm->peer_count--;
-	/* Any sender holds the lock of its QP and checks first whether the peer is dead. */
-	host->events->peer_gone(host, &shm->path, peer, peer->slot);
-	path_host_go(host);
-	uroce_board_wait(shm);
-	shm_call_wish_end(shm, peer->slot);
-	peer_let_go(peer);
-	shm_former_add(shm, peer);
-}
-
-void uroce_shm_conn_ready(struct uroce_shm *shm, struct shm_peer *peer)
-{
-	struct hello hello;
-	int fds[HELLO_FDS];
-	int r = shm_hello_recv(peer->conn, &hello, fds);
-
-	if (r == -EAGAIN)
-		return;
-	if (!r && hello.type == GONE) {
-		shm_maps_sweep(peer);
-		return;
-	}
-	if (r < 0 || hello.type != DONE) {
-		shm_fds_close(fds);
-		peer_gone(peer);
-		return;
-	}
-	shm_fds_close(fds);
-	pthread_mutex_lock(&shm->lock);
-	peer->ready = true;
-	shm_call_end(shm, peer->slot, 0);
-	pthread_mutex_unlock(&shm->lock);
-}
-
-void uroce_shm_process_ended(struct uroce_shm *shm, struct shm_peer *peer)
-{
-	peer_gone(peer);
-}
-
-/* The watcher closes the watched descriptors. */
-void uroce_shm_forked(struct uroce_shm *shm)
-{
-	for (unsigned int slot = 1; slot < SHM_SLOTS; slot++) {
-		struct shm_peer *peer =
-			atomic_load_explicit(&shm->by_slot[slot], memory_order_relaxed);
-		struct shm_call *call = uroce_shm_call_known(shm, slot);
-
-		if (peer && !peer->self)
-			shm_fd_forget(&peer->wake_fd);
-		if (!call)
-			continue;
-		shm_fd_forget(&call->process);
-		shm_fd_forget(&call->incoming);
-	}
-	shm_segments_forked(shm);
-	shm_fd_forget(&shm->board_fd);
-	shm_trust_end(shm);
-	shm_rests_end(shm);
-	for (unsigned int i = 0; i < UROCE_BLOCKS; i++)
-		shm->listeners[i] = -1;
-	shm->wake_fd = -1;
 }
 
 void uroce_shm_corrupt(struct shm_peer *peer, const char *what)
