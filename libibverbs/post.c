@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting for librdmacm, in a form that no public function has. */
+/* Calls of librdmacm on queue pairs, in a form that no public function has. */
 #include <string.h>
 
 #include "libibverbs/library.h"
@@ -13,4 +13,11 @@ int verbs_post_write_copy(struct ibv_qp *qp, struct ibv_send_wr *wr, const void 
 		return ops->post_write_copy(qp, wr, bytes);
 	memcpy((void *)(uintptr_t)wr->sg_list->addr, bytes, wr->sg_list->length);
 	return ibv_post_send(qp, wr, &bad);
+}
+
+bool verbs_qp_end_waits(struct ibv_qp *qp)
+{
+	const struct verbs_ops *ops = ctx_ops(qp->context);
+
+	return ops->qp_end_waits && ops->qp_end_waits(qp);
 }

@@ -325,6 +325,8 @@ struct verbs_ops {
 	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 	/* See verbs_post_write_copy(). If it is NULL, the library copies and calls post_send. */
 	int (*post_write_copy)(struct ibv_qp *qp, struct ibv_send_wr *wr, const void *bytes);
+	/* See verbs_qp_end_waits(). NULL: no peer copies by itself. */
+	bool (*qp_end_waits)(struct ibv_qp *qp);
 	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 	int (*post_srq_recv)(struct ibv_srq *srq, struct ibv_recv_wr *wr,
 			     struct ibv_recv_wr **bad_wr);
@@ -577,6 +579,12 @@ int verbs_gsi_last_word(struct ibv_context *ctx, uint16_t index, const struct ve
  * at once. Return: 0 or a positive errno.
  */
 int verbs_post_write_copy(struct ibv_qp *qp, struct ibv_send_wr *wr, const void *bytes);
+/*
+ * For librdmacm: let peers begin no more copies to or from memory of the QP, which ends next.
+ * Return whether its end waits for a copy that a peer has begun. A peer that is stopped delays the
+ * end until it continues or ends.
+ */
+bool verbs_qp_end_waits(struct ibv_qp *qp);
 
 /* Return the folder of programs that providers start. It is in the build tree if plug-ins are
  * loaded from there. */

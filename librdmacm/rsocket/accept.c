@@ -155,8 +155,8 @@ static void child_drop(struct rs_socket *child)
 
 	rs_table_remove(child->file.fd, &is_parents);
 	rs_service_forget(child);
-	rdma_disconnect(child->id);
-	rs_socket_put(child);
+	child->dropped = true;
+	rs_socket_finish(child);
 }
 
 static void request_refuse(struct rdma_cm_event *event)

@@ -1,23 +1,40 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Closed sockets with data that the peer has not taken yet. The kernel delivers the data of closed
- * TCP sockets. Here each socket has a thread that ends it, and a process that exits waits for these
- * threads. No thread takes long, because the wait for a peer has a limit.
+ * Closed sockets whose end may take long. Each has a thread that ends it:
+ *
+ * - The peer has not taken all data yet. The kernel delivers the data of closed TCP sockets. Here
+ *   the thread does, for a limited time. A process that exits waits for it.
+ * - The peer is in the middle of a copy to or from the socket's memory. The memory can be given
+ *   back only after the copy, and a peer that is stopped does not finish it. A process that exits
+ *   waits for a moment only, because its memory outlives it until the copy has ended.
  */
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "librdmacm/rsocket/rs.h"
 #include "util/thread.h"
 
-#define LOW_END 64 /* descriptors below this number are left to the program */
+#define LOW_END 64  /* descriptors below this number are left to the program */
+#define EXIT_MS 500 /* limit of the wait for copies when the process exits */
 
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
+	unsigned int delivering; /* number of sockets whose data may not be delivered yet */
 	unsigned int count;
 	unsigned int process; /* rs_process() of the owner; a forked child has another number */
-} lingering = { .lock = PTHREAD_MUTEX_INITIALIZER, .ended = PTHREAD_COND_INITIALIZER };
+} lingering = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static void ended_init(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&lingering.ended, &attr);
+	pthread_condattr_destroy(&attr);
+}
 
 void rs_linger_fork(bool begins)
 {
@@ -27,23 +44,27 @@ void rs_linger_fork(bool begins)
 		pthread_mutex_unlock(&lingering.lock);
 }
 
-static void count_add(int number)
+/* Add to the numbers of sockets that are delivering, and that have not ended. */
+static void counts_add(int delivering, int count)
 {
 	pthread_mutex_lock(&lingering.lock);
 	if (lingering.process != rs_process()) {
 		lingering.process = rs_process();
-		lingering.count = 0; /* the sockets of a parent do not count */
+		/* the sockets of a parent do not count */
+		lingering.delivering = lingering.count = 0;
 	}
-	lingering.count += number;
-	if (!lingering.count)
-		pthread_cond_broadcast(&lingering.ended);
+	lingering.delivering += delivering;
+	lingering.count += count;
+	pthread_cond_broadcast(&lingering.ended);
 	pthread_mutex_unlock(&lingering.lock);
 }
 
 static void *run(void *arg)
 {
+	rs_socket_deliver(arg);
+	counts_add(-1, 0);
 	rs_socket_end(arg);
-	count_add(-1);
+	counts_add(0, -1);
 	return NULL;
 }
 
@@ -66,32 +87,53 @@ static int number_release(struct rs_socket *s)
 
 static int thread_start(struct rs_socket *s)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int r;
 
-	count_add(1);
+	pthread_once(&once, ended_init);
+	counts_add(1, 1);
 	r = thread_run(run, s, NULL);
 	if (r < 0)
-		count_add(-1);
+		counts_add(-1, -1);
 	return r;
 }
 
-int rs_linger(struct rs_socket *s)
+void rs_linger(struct rs_socket *s)
 {
 	int r = number_release(s);
 
 	if (r == 0)
 		r = thread_start(s);
-	if (r < 0)
-		rs_debug(s, "what was sent is waited for by who closes: %s", strerror(-r));
-	return r;
+	if (r == 0)
+		return;
+	rs_debug(s, "no thread ends the socket, the caller does: %s", strerror(-r));
+	rs_socket_deliver(s);
+	rs_socket_end(s);
+}
+
+static struct timespec time_limit(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_MONOTONIC, &t);
+	t.tv_nsec += EXIT_MS * 1000000l;
+	t.tv_sec += t.tv_nsec / 1000000000;
+	t.tv_nsec %= 1000000000;
+	return t;
 }
 
 static void __attribute__((destructor)) all_await(void)
 {
+	struct timespec limit;
+	int r = 0;
+
 	if (lingering.process != rs_process())
 		return;
 	pthread_mutex_lock(&lingering.lock);
-	while (lingering.count)
+	while (lingering.delivering)
 		pthread_cond_wait(&lingering.ended, &lingering.lock);
+	limit = time_limit();
+	while (lingering.count && !r)
+		r = pthread_cond_timedwait(&lingering.ended, &lingering.lock, &limit);
 	pthread_mutex_unlock(&lingering.lock);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Sockets over RDMA: the header of this folder. Included by the files of this folder only. They use
- * the public calls of librdmacm and libibverbs, and verbs_post_write_copy() of the verbs core.
+ * the public calls of librdmacm and libibverbs, and of the verbs core verbs_post_write_copy() and
+ * verbs_qp_end_waits().
  *
  *   wire.c      the wire format of a stream; pure
  *   credit.c    the permission to send: memory and numbers of messages; pure
@@ -156,6 +157,7 @@ struct rs_socket {
 	bool pipe_told; /* a send has found that the peer closed */
 	bool peer_end;	/* the peer sends no more data */
 	bool broken;	/* the queue pair has failed, or may have been destroyed */
+	bool dropped;	/* it ends without delivering its data */
 	bool silent;	/* the peer did not acknowledge a request */
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
@@ -410,8 +412,15 @@ void rs_socket_put(struct rs_socket *s);
 void rs_socket_fail(struct rs_socket *s, int error);
 /* Note that a call returns @r. If @r counts bytes, the next call reports the error behind them. */
 void rs_error_told(struct rs_socket *s, ssize_t r);
-/* Deliver the remaining data within a limit of time, end the socket, and put the reference. */
+/* Deliver the remaining data and the end of the stream within a limit of time. */
+void rs_socket_deliver(struct rs_socket *s);
+/*
+ * End the socket and put the reference. A peer that is in the middle of a copy, and is stopped,
+ * delays this call until it continues or ends.
+ */
 void rs_socket_end(struct rs_socket *s);
+/* Do the same, in a thread if a peer is in the middle of a copy. */
+void rs_socket_finish(struct rs_socket *s);
 
 /* Return whether all requests, also the message of the end, completed, or the peer has gone. */
 bool rs_all_is_there(struct rs_socket *s);
@@ -419,9 +428,8 @@ bool rs_all_is_there(struct rs_socket *s);
 /* leave.c: end the sockets that are open when the process exits. */
 void rs_leave(void) __attribute__((destructor));
 
-/* linger.c: call rs_socket_end() in a new thread. -errno: there is no thread, and the
- * caller has to call rs_socket_end(). */
-int rs_linger(struct rs_socket *s);
+/* linger.c: deliver the data and end the socket in a new thread, or here if there is none. */
+void rs_linger(struct rs_socket *s);
 void rs_linger_fork(bool begins); /* as rs_service_fork() */
 
 /* connect.c; with @lock held. Handle the events of the connection manager, without waiting. */
@@ -571,6 +579,12 @@ struct rs_option_value;
 int rs_kernel_option_find(int level, int name); /* -1: the list does not have it */
 int rs_kernel_option_set(struct rs_socket *s, int i, const void *value, socklen_t size);
 int rs_kernel_option_get(struct rs_socket *s, int i, void *value, socklen_t *size);
+/*
+ * Return -errno for an option that streams do not have: the error of the kernel's TCP, or
+ * -ENOPROTOOPT if only TCP can serve it. @value: NULL if the option is read.
+ */
+int rs_kernel_option_refuse(struct rs_socket *s, int level, int name, const void *value,
+			    socklen_t size);
 void rs_kernel_options_inherit(struct rs_socket *child, const struct rs_socket *listener);
 /* Return whether the list has an option at position @i. *ret: its level, name and largest size */
 bool rs_kernel_option_row(unsigned int i, struct rs_option_value *ret);

@@ -7,6 +7,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "libibverbs/provider.h"
 #include "librdmacm/rsocket/rs.h"
 #include "util/file.h"
 
@@ -240,20 +241,34 @@ bool rs_all_is_there(struct rs_socket *s)
 	return s->done == s->posted || is_gone(s);
 }
 
+static bool has_queue_pair(struct rs_socket *s)
+{
+	bool has;
+
+	pthread_mutex_lock(&s->lock);
+	has = s->id && s->id->qp;
+	pthread_mutex_unlock(&s->lock);
+	return has;
+}
+
+void rs_socket_deliver(struct rs_socket *s)
+{
+	if (s->dropped)
+		return;
+	rs_shutdown(s, SHUT_RDWR);
+	if (!has_queue_pair(s))
+		return;
+	rs_wait(s, rs_is_accepted, RS_WAIT_ALWAYS, DATA_TIMEOUT_MS);
+	rs_wait(s, data_is_there, RS_WAIT_ALWAYS, DATA_TIMEOUT_MS);
+	rs_wait(s, rs_all_is_there, RS_WAIT_ALWAYS, END_TIMEOUT_MS);
+}
+
 void rs_socket_end(struct rs_socket *s)
 {
-	bool connected;
-
-	rs_shutdown(s, SHUT_RDWR);
-	pthread_mutex_lock(&s->lock);
-	connected = s->id && s->id->qp;
-	pthread_mutex_unlock(&s->lock);
-	if (connected) {
-		rs_wait(s, rs_is_accepted, RS_WAIT_ALWAYS, DATA_TIMEOUT_MS);
-		rs_wait(s, data_is_there, RS_WAIT_ALWAYS, DATA_TIMEOUT_MS);
-		rs_wait(s, rs_all_is_there, RS_WAIT_ALWAYS, END_TIMEOUT_MS);
+	if (has_queue_pair(s))
 		rdma_disconnect(s->id);
-	}
+	if (s->dropped) /* a queue pair that is disconnected sends no message of the end */
+		rs_shutdown(s, SHUT_RDWR);
 	pthread_mutex_lock(&s->lock);
 	if (s->state != RS_FAILED)
 		s->state = RS_CLOSED;
@@ -262,6 +277,14 @@ void rs_socket_end(struct rs_socket *s)
 	pthread_mutex_unlock(&s->lock);
 	rs_listener_close(s);
 	rs_socket_put(s);
+}
+
+void rs_socket_finish(struct rs_socket *s)
+{
+	if (has_queue_pair(s) && verbs_qp_end_waits(s->id->qp))
+		rs_linger(s);
+	else
+		rs_socket_end(s);
 }
 
 /* Return whether no request is under way, so that the end can be sent at once. */
@@ -281,29 +304,26 @@ static int close_patience_ms(const struct rs_socket *s)
 }
 
 /* Deliver the data and the end. Return: whether the peer has received all. */
-static bool deliver(struct rs_socket *s, int timeout_ms)
+static bool deliver(struct rs_socket *s, uint64_t start, int timeout_ms)
 {
 	if (rs_wait(s, is_quiet, RS_WAIT_ALWAYS, timeout_ms) < 0)
 		return false;
 	rs_shutdown(s, SHUT_RDWR);
-	return rs_wait(s, rs_all_is_there, RS_WAIT_ALWAYS, timeout_ms) == 0;
+	return rs_wait(s, rs_all_is_there, RS_WAIT_ALWAYS, rs_timeout_left(timeout_ms, start)) == 0;
 }
 
-/* Disconnect without waiting for the data. The peer finds that the end is missing. */
+/* Do not wait for the data any more. The peer finds that the end is missing. */
 static void connection_drop(struct rs_socket *s)
 {
-	bool connected;
-
 	pthread_mutex_lock(&s->lock);
-	s->broken = true;
-	connected = s->id->qp;
+	s->broken = s->dropped = true;
 	pthread_mutex_unlock(&s->lock);
-	if (connected)
-		rdma_disconnect(s->id);
 }
 
 static void socket_close(struct rs_socket *s)
 {
+	uint64_t start = rs_now_ns();
+
 	rs_watch_end_all(s);
 	if (s->ds) {
 		ds_shutdown(s, SHUT_RDWR);
@@ -312,13 +332,13 @@ static void socket_close(struct rs_socket *s)
 		return;
 	}
 	rs_service_forget(s);
-	if (s->linger_seconds && deliver(s, close_patience_ms(s)))
-		rs_socket_end(s);
-	else if (s->linger_seconds >= 0) {
+	if (s->linger_seconds && deliver(s, start, close_patience_ms(s))) {
+		rs_socket_finish(s);
+	} else if (s->linger_seconds >= 0) {
 		connection_drop(s);
-		rs_socket_end(s);
-	} else if (rs_linger(s) < 0) {
-		rs_socket_end(s);
+		rs_socket_finish(s);
+	} else {
+		rs_linger(s);
 	}
 }
 

@@ -145,6 +145,7 @@ static const struct verbs_ops uroce_ops = {
 	.gsi_last_word = uroce_gsi_last_word,
 	.post_send = uroce_post_send,
 	.post_write_copy = uroce_post_write_copy,
+	.qp_end_waits = uroce_qp_end_waits,
 	.post_recv = uroce_post_recv,
 	.post_srq_recv = uroce_post_srq_recv,
 	.poll_cq = uroce_poll_cq,

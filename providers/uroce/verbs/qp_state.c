@@ -237,11 +237,8 @@ static bool is_end(const struct verbs_modify_qp *in)
 	       (in->attr->qp_state == IBV_QPS_RESET || in->attr->qp_state == IBV_QPS_ERR);
 }
 
-/*
- * Wait for copies that the peer makes to or from memory of the QP, before requests are flushed and
- * their memory belongs to the application again.
- */
-static void end_prepare(struct uroce_qp *qp)
+/* Let the peer begin no more copies. Return: the number of its QP. */
+static uint32_t end_show(struct uroce_qp *qp)
 {
 	uint32_t peer_qpn;
 
@@ -250,7 +247,24 @@ static void end_prepare(struct uroce_qp *qp)
 	qp->ending = true;
 	uroce_qp_show(qp);
 	uroce_unlock(&qp->lock);
-	uroce_qp_fence(qp, peer_qpn);
+	return peer_qpn;
+}
+
+/*
+ * Wait for copies that the peer makes to or from memory of the QP, before requests are flushed and
+ * their memory belongs to the application again.
+ */
+static void end_prepare(struct uroce_qp *qp)
+{
+	uroce_qp_fence(qp, end_show(qp));
+}
+
+bool uroce_qp_end_waits(struct ibv_qp *ibqp)
+{
+	struct uroce_qp *qp = uroce_qp_real((struct verbs_qp *)ibqp);
+	unsigned int slot = uroce_qpn_slot(end_show(qp));
+
+	return slot && uroce_board_qp_used(qp_host(qp)->shm, qp->vqp.qp.qp_num, slot);
 }
 
 static int qp_modify(struct uroce_qp *qp, const struct verbs_modify_qp *in, struct qp_prepared *got)

@@ -116,6 +116,7 @@ static inline struct uroce_qp *uroce_qp_real(struct verbs_qp *vqp)
 /* send.c */
 int uroce_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
 int uroce_post_write_copy(struct ibv_qp *qp, struct ibv_send_wr *wr, const void *bytes);
+bool uroce_qp_end_waits(struct ibv_qp *qp);
 
 /* ah.c */
 int uroce_create_ah(struct ibv_ah *ah, const struct verbs_create_ah *in);

@@ -39,6 +39,7 @@ static const char *const others[] = {
 	"gsi_guard",
 	"gsi_last_word",   /* librdmacm's */
 	"post_write_copy", /* rsockets' */
+	"qp_end_waits",
 };
 
 static bool is_walked(const char *name)
