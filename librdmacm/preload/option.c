@@ -5,13 +5,36 @@
 #include <string.h>
 
 #include "librdmacm/preload/preload.h"
+#include "librdmacm/rsocket/private.h"
+
+/* Return whether the socket can become one of TCP: it has no connection and does not listen. */
+static bool is_fresh(int rs)
+{
+	int listens = 0;
+	socklen_t size = sizeof(listens);
+
+	return RS(rs_ended(rs)) & RS_ENDED_NONE &&
+	       RS(rgetsockopt(rs, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size)) == 0 && !listens;
+}
+
+/* An option that only TCP can serve makes the socket one of TCP. */
+static int stream_option_set(int fd, int rs, int level, int name, const void *value, socklen_t size)
+{
+	int r = RS(rsetsockopt(rs, level, name, value, size));
+
+	if (r == 0 || errno != ENOPROTOOPT || !rs_option_is_of_tcp(level, name) || !is_fresh(rs))
+		return r;
+	return socket_to_tcp(fd, "setsockopt") < 0
+		       ? -1
+		       : real()->setsockopt(fd, level, name, value, size);
+}
 
 static int option_set(int fd, int rs, int level, int name, const void *value, socklen_t size)
 {
 	int r;
 
 	if (rs >= 0)
-		return RS(rsetsockopt(rs, level, name, value, size));
+		return stream_option_set(fd, rs, level, name, value, size);
 	/* Options of a network have no meaning for the Unix domain socket. */
 	if (fd_is_relayed(rs) && level != SOL_SOCKET)
 		return relay_option_set(heir_relay(fd), level, name, value, size);

@@ -104,6 +104,7 @@ static int number_take(const struct rs_option *option, const void *value, sockle
 	/* As in the kernel, any number except 0 turns a switch on. */
 	if (option->is_switch)
 		*ret_number = *ret_number != 0;
+	*ret_number &= ~option->clears;
 	return rs_option_allows(option, *ret_number) ? 0 : -EINVAL;
 }
 
@@ -119,12 +120,14 @@ static int option_set(struct rs_socket *s, int level, int name, const void *valu
 		return linger_set(s, value, size);
 	if (s->ds && !(option && option->of_datagrams))
 		return ds_option_set(s, level, name, value, size);
+	if (level == IPPROTO_IPV6 && s->domain != AF_INET6)
+		return -ENOPROTOOPT;
 	if (kernels >= 0)
 		return rs_kernel_option_set(s, kernels, value, size);
 	if (size < sizeof(number) && level != IPPROTO_IP)
 		return -EINVAL; /* the kernel, too, checks the size before the name */
 	if (!option || !option->set)
-		return -ENOPROTOOPT;
+		return value ? rs_kernel_option_refuse(s, level, name, value, size) : -EFAULT;
 	r = number_take(option, value, size, &number);
 	if (r < 0)
 		return r;
@@ -192,10 +195,12 @@ static int option_get(struct rs_socket *s, int level, int name, void *value, soc
 		return linger_get(s, value, size);
 	if (s->ds && !(option && option->of_datagrams))
 		return ds_option_get(s, level, name, value, size);
+	if (level == IPPROTO_IPV6 && s->domain != AF_INET6)
+		return -EOPNOTSUPP;
 	if (kernels >= 0)
 		return rs_kernel_option_get(s, kernels, value, size);
 	if (!option)
-		return -ENOPROTOOPT;
+		return rs_kernel_option_refuse(s, level, name, NULL, 0);
 	if (!value || !size)
 		return -EINVAL;
 	pthread_mutex_lock(&s->lock);

@@ -7,6 +7,8 @@
 #include "librdmacm/rsocket/option_row.h"
 
 #define KEEP_SECONDS_MAX 32767
+#define SEGMENT_MIN	 88
+#define SEGMENT_MAX	 32767
 
 /* Return whether sizes can still change. Making the connection uses them. */
 static bool is_early(const struct rs_socket *s)
@@ -127,6 +129,12 @@ static int get_nodelay(struct rs_socket *s)
 static int set_kept(struct rs_socket *s, int value)
 {
 	return 0;
+}
+
+/* As TCP, refuse sizes that no segment can have. The path gives the size. */
+static int set_segment(struct rs_socket *s, int value)
+{
+	return value && (value < SEGMENT_MIN || value > SEGMENT_MAX) ? -EINVAL : 0;
 }
 
 /* -1 is the default of the host. */
@@ -281,8 +289,9 @@ const struct rs_option rs_options[] = {
 	{ IPPROTO_TCP, TCP_LINGER2, KEPT(60, INT_MIN, INT_MAX) },
 	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT, KEPT(0, INT_MIN, INT_MAX) },
 	{ IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, KEPT(0, 0, 1) },
-	{ IPPROTO_TCP, TCP_MAXSEG, set_kept, rs_segment_size },
-	{ IPPROTO_IP, IP_TOS, set_tos, NULL, .most = 255 },
+	{ IPPROTO_TCP, TCP_MAXSEG, set_segment, rs_segment_size },
+	/* as with TCP, the congestion bits do not belong to the program */
+	{ IPPROTO_IP, IP_TOS, set_tos, NULL, .most = 255, .clears = 3 },
 	/* setting IP_TOS of TCP sets the priority, too */
 	{ SOL_SOCKET, SO_PRIORITY, KEPT(0, 0, 6) },
 	{ IPPROTO_IP, IP_TTL, set_ttl, NULL, .first = 64 },
@@ -290,7 +299,7 @@ const struct rs_option rs_options[] = {
 	{ IPPROTO_IP, IP_FREEBIND, KEPT(0, 0, 1), .is_switch = true },
 	{ IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, KEPT(0, 0, 1), .is_switch = true },
 	{ IPPROTO_IP, IP_RECVERR, KEPT(0, 0, 1), .is_switch = true },
-	{ IPPROTO_IPV6, IPV6_TCLASS, set_tos, NULL, .most = 255 },
+	{ IPPROTO_IPV6, IPV6_TCLASS, set_tos, NULL, .most = 255, .clears = 3 },
 	{ IPPROTO_IPV6, IPV6_UNICAST_HOPS, KEPT(64, -1, 255) },
 	{ IPPROTO_IPV6, IPV6_V6ONLY, set_v6only, NULL, .most = 1 },
 	{ SOL_RDMA, RDMA_SQSIZE, set_sqsize, get_sqsize, true },

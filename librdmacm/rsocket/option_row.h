@@ -20,6 +20,7 @@ struct rs_option {
 	/* An option without @get is stored for rgetsockopt() and has no effect. */
 	int first, least, most;
 	bool is_switch; /* 0 or 1 */
+	int clears;	/* bits that are not stored */
 };
 
 extern const struct rs_option rs_options[];

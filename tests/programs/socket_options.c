@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Flags, options, times, ports and half closes. */
 #include <fcntl.h>
+#include <limits.h>
+#include <netinet/tcp.h>
 #include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "socket_cases.h"
@@ -177,9 +183,168 @@ static void case_shutdown(void)
 	close(e.listener);
 }
 
+/* ---- options that RDMA has no use for ---- */
+
+static int option_of(int fd, int level, int name)
+{
+	int value = -1;
+	socklen_t size = sizeof(value);
+
+	return getsockopt(fd, level, name, &value, &size) < 0 ? -errno : value;
+}
+
+static int option_give(int fd, int level, int name, int value)
+{
+	return setsockopt(fd, level, name, &value, sizeof(value)) < 0 ? -errno : 0;
+}
+
+/* The kernel's answers to values that it keeps, changes or refuses. */
+static void case_options_kept(void)
+{
+	static const struct {
+		int level, name, value, result, read;
+	} rows[] = {
+		{ IPPROTO_IP, IP_TOS, 0xb9, 0, 0xb8 },
+		{ IPPROTO_IP, IP_PKTINFO, 1, 0, 1 },
+		{ IPPROTO_IP, IP_RECVTTL, 1, 0, 1 },
+		{ IPPROTO_IP, IP_RECVTOS, 1, 0, 1 },
+		{ IPPROTO_IP, IP_MULTICAST_TTL, 3, -EINVAL, 1 },
+		{ IPPROTO_IP, IP_HDRINCL, 1, -ENOPROTOOPT, 0 },
+		{ IPPROTO_IPV6, IPV6_UNICAST_HOPS, 3, -ENOPROTOOPT, -EOPNOTSUPP },
+		{ IPPROTO_IPV6, IPV6_V6ONLY, 1, -ENOPROTOOPT, -EOPNOTSUPP },
+		{ IPPROTO_TCP, TCP_MAXSEG, 1, -EINVAL, INT_MIN },
+		{ IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1, 0, 1 },
+		{ SOL_SOCKET, SO_PASSCRED, 1, -EOPNOTSUPP, -EOPNOTSUPP },
+		{ SOL_SOCKET, SO_TYPE, 1, -ENOPROTOOPT, SOCK_STREAM },
+	};
+
+	for (unsigned int i = 0; i < SIZE(rows); i++) {
+		int fd = socket(AF_INET, SOCK_STREAM, 0), read;
+		int result = option_give(fd, rows[i].level, rows[i].name, rows[i].value);
+
+		read = option_of(fd, rows[i].level, rows[i].name);
+		/* The size of segments belongs to the path. A refused option may also refuse reads.
+		 */
+		if (result != rows[i].result ||
+		    (read != rows[i].read && rows[i].read != INT_MIN &&
+		     !(is_over_rdma() && result < 0 && read == -ENOPROTOOPT))) {
+			fprintf(stderr, "level %d, option %d: %d, read %d\n", rows[i].level,
+				rows[i].name, result, read);
+			case_failed = true;
+		}
+		close(fd);
+	}
+}
+
+/* Only TCP can serve some options, and then TCP does. */
+static void case_bound_to_interface(void)
+{
+	struct sockaddr_in address;
+	int listener = socket(AF_INET, SOCK_STREAM, 0), a = socket(AF_INET, SOCK_STREAM, 0), b;
+	socklen_t size = sizeof(address);
+	char name[16] = "";
+
+	address = loopback(0);
+	CHECK(setsockopt(listener, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3) == 0);
+	CHECK(bind(listener, (struct sockaddr *)&address, size) == 0 && listen(listener, 4) == 0);
+	CHECK(getsockname(listener, (struct sockaddr *)&address, &size) == 0);
+	CHECK_ERRNO(setsockopt(a, SOL_SOCKET, SO_BINDTODEVICE, "nothing", 8), ENODEV);
+	CHECK(setsockopt(a, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3) == 0);
+	size = sizeof(name);
+	CHECK(getsockopt(a, SOL_SOCKET, SO_BINDTODEVICE, name, &size) == 0 && !strcmp(name, "lo"));
+	CHECK(connect(a, (struct sockaddr *)&address, sizeof(address)) == 0);
+	b = accept(listener, NULL, NULL);
+	CHECK(b >= 0 && say(a, "bound") && expect(b, "bound"));
+	close(a);
+	close(b);
+	close(listener);
+}
+
+/* ---- a port that processes share ---- */
+
+static void part_listen(void)
+{
+	struct sockaddr_in address = loopback(atoi(getenv("SOCKET_CASES_PORT")));
+	int fd = socket(AF_INET, SOCK_STREAM, 0), a;
+
+	CHECK(option_give(fd, SOL_SOCKET, SO_REUSEPORT, 1) == 0);
+	CHECK(bind(fd, (struct sockaddr *)&address, sizeof(address)) == 0 && listen(fd, 64) == 0);
+	kill(getppid(), SIGUSR1);
+	while ((a = accept(fd, NULL, NULL)) >= 0) {
+		send(a, getenv("SOCKET_CASES_NAME"), 1, MSG_NOSIGNAL);
+		close(a);
+	}
+}
+
+static pid_t listen_start(const char *name)
+{
+	sigset_t set, before;
+	pid_t pid;
+	int number;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &set, &before);
+	setenv("SOCKET_CASES_NAME", name, 1);
+	pid = fork();
+	if (!pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		execl("/proc/self/exe", "socket_cases", "listen_by_itself", NULL);
+		_exit(99);
+	}
+	CHECK(sigwait(&set, &number) == 0);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+	return pid;
+}
+
+/* Return how many of ten connects each of both served; all are served. */
+static void served(const struct sockaddr_in *address, int counts[2])
+{
+	counts[0] = counts[1] = 0;
+	for (int i = 0; i < 10; i++) {
+		int fd = socket(AF_INET, SOCK_STREAM, 0);
+		char name = 0;
+
+		CHECK(connect(fd, (struct sockaddr *)address, sizeof(*address)) == 0);
+		CHECK(recv(fd, &name, 1, 0) == 1 && (name == 'a' || name == 'b'));
+		counts[name == 'b']++;
+		close(fd);
+	}
+}
+
+/* All connects are served while two processes share a port, and when one has ended. */
+static void case_port_of_processes(void)
+{
+	struct sockaddr_in address;
+	int counts[2], closed = listener_open(&address);
+	char port[16];
+	pid_t a, b;
+
+	close(closed);
+	snprintf(port, sizeof(port), "%d", ntohs(address.sin_port));
+	setenv("SOCKET_CASES_PORT", port, 1);
+	a = listen_start("a");
+	b = listen_start("b");
+	served(&address, counts);
+	kill(a, SIGKILL);
+	waitpid(a, NULL, 0);
+	served(&address, counts);
+	CHECK(counts[1] == 10);
+	kill(b, SIGKILL);
+	waitpid(b, NULL, 0);
+}
+
 const struct case_row option_cases[] = {
-	{ "flags", case_flags },	   { "thrown_away", case_thrown_away },
-	{ "times", case_times },	   { "refused", case_refused },
-	{ "bind_again", case_bind_again }, { "listen_again", case_listen_again },
-	{ "shutdown", case_shutdown },	   {},
+	{ "flags", case_flags },
+	{ "thrown_away", case_thrown_away },
+	{ "times", case_times },
+	{ "refused", case_refused },
+	{ "bind_again", case_bind_again },
+	{ "listen_again", case_listen_again },
+	{ "shutdown", case_shutdown },
+	{ "options_kept", case_options_kept },
+	{ "bound_to_interface", case_bound_to_interface },
+	{ "port_of_processes", case_port_of_processes },
+	{ "listen_by_itself", part_listen },
+	{},
 };
