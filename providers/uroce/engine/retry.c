@@ -224,6 +224,28 @@ static bool peer_only_slow(const struct uroce_qp *qp)
 }
 
 /*
+ * Return whether the peer has not yet read all packets that were sent before the last timeout. As
+ * long as it reads others before them, it is at work, however slowly: the wait begins again. On a
+ * loaded machine that takes any time. To send the packets again would make it longer.
+ */
+static bool peer_is_behind(struct uroce_qp *qp, uint64_t now)
+{
+	const struct uroce_path_ops *ops = qp->av.path->ops;
+	struct uroce_requester *req = &qp->req;
+	bool anew = !req->unread || req->unread_una != req->una;
+	uint32_t unread;
+
+	if (!ops->unread)
+		return false;
+	unread = ops->unread(qp->av.path, &qp->av, qp->dest_qpn, &req->unread_mark, anew);
+	if (!anew && unread != req->unread)
+		req->slow_since = now;
+	req->unread = unread;
+	req->unread_una = req->una;
+	return unread;
+}
+
+/*
  * Return whether a timeout costs a retry. A slow peer has more time, but not unlimited time,
  * because it may have been stopped. A peer that copies has unlimited time: an adapter would
  * acknowledge meanwhile.
@@ -294,7 +316,7 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 		return;
 	}
 	if (now - req->progress_time >= timeout_ns(qp)) {
-		bool costs = timeout_costs(qp, now);
+		bool behind = peer_is_behind(qp, now), costs = timeout_costs(qp, now);
 
 		qp->counters.timeouts++;
 		if (costs && !req->retry_left) {
@@ -305,6 +327,10 @@ void uroce_req_timeout(struct uroce_qp *qp, uint64_t now)
 		req->retry_left -= costs;
 		req->progress_time = now;
 		req->probes = 0;
+		if (behind) {
+			uroce_qp_timer(qp, probe_deadline(qp));
+			return;
+		}
 	} else {
 		req->probes++;
 	}

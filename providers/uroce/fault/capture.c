@@ -420,6 +420,12 @@ static bool capture_receiving(struct uroce_path *path, const struct uroce_av *av
 	return path->host->capture->inner->receiving(path, av, dest_qpn, own_qpn);
 }
 
+static uint32_t capture_unread(struct uroce_path *path, const struct uroce_av *av,
+			       uint32_t dest_qpn, uint32_t *mark, bool anew)
+{
+	return path->host->capture->inner->unread(path, av, dest_qpn, mark, anew);
+}
+
 static bool capture_at_work(struct uroce_path *path, const struct uroce_av *av, uint32_t own_qpn)
 {
 	return path->host->capture->inner->at_work(path, av, own_qpn);
@@ -479,6 +485,7 @@ void uroce_capture_path(struct uroce_capture *capture, struct uroce_path *path,
 		.send = capture_send,
 		.fetch = capture_fetch,
 		.receiving = capture_receiving,
+		.unread = capture_unread,
 		.at_work = capture_at_work,
 		.rdma = capture_rdma,
 	};

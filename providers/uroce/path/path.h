@@ -254,6 +254,13 @@ struct uroce_path_ops {
 	bool (*receiving)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
 			  uint32_t own_qpn);
 	/*
+	 * Return the number of bytes before @mark that the process of the destination QP has not
+	 * read. @anew: set @mark behind all bytes sent so far, then count. NULL: the path cannot
+	 * know.
+	 */
+	uint32_t (*unread)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
+			   uint32_t *mark, bool anew);
+	/*
 	 * Return whether the peer is copying to or from memory of this process. QP @own_qpn permits
 	 * such copies. NULL: peers of this path make no such copies.
 	 */

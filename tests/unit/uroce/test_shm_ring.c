@@ -146,6 +146,33 @@ static uint32_t place(void)
 	return shm_ring_place(t.peer.link.tx_bytes, t.peer.link.tx_head);
 }
 
+static uint32_t unread(uint32_t *mark, bool anew)
+{
+	const struct uroce_av av = { .peer = &t.peer };
+
+	return uroce_shm_ops.unread(&t.shm.path, &av, 0, mark, anew);
+}
+
+/* Records behind the mark do not count, and a mark from long ago has been read. */
+static void test_unread(void **state)
+{
+	uint32_t line = shm_record_lines(SMALL) * SHM_LINE, mark = 0;
+
+	assert_int_equal(unread(&mark, true), 0);
+	assert_true(record_send(SMALL) && record_send(SMALL));
+	assert_int_equal(unread(&mark, true), 2 * line);
+	assert_true(record_send(SMALL));
+	assert_int_equal(unread(&mark, false), 2 * line);
+	assert_true(uroce_shm_poll_link(&t.peer.link, 0));
+	assert_int_equal(unread(&mark, false), line);
+	records_take();
+	assert_int_equal(unread(&mark, false), 0);
+	assert_true(record_send(SMALL));
+	assert_int_equal(unread(&mark, false), 0);
+	t.peer.dead = true;
+	assert_int_equal(unread(&mark, true), 0);
+}
+
 /* Return the highest place that so many records of @length reached if the consumer keeps up. */
 static uint32_t highest_place(uint32_t records, uint32_t length)
 {
@@ -671,6 +698,7 @@ static const struct CMUnitTest tests[] = {
 	cmocka_unit_test_setup_teardown(test_behind, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_span_almost_open, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_lap_end_leaves_room, setup, teardown),
+	cmocka_unit_test_setup_teardown(test_unread, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_any, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_any_part, setup, teardown),
 	cmocka_unit_test_setup_teardown(test_lap_not_consumed, setup, teardown),

@@ -312,6 +312,7 @@ const struct uroce_path_ops uroce_shm_ops = {
 	.send = shm_send,
 	.fetch = shm_fetch,
 	.receiving = shm_receiving,
+	.unread = shm_unread,
 	.at_work = shm_at_work,
 	.rdma = shm_rdma,
 };

@@ -265,6 +265,8 @@ void shm_segments_forked(struct uroce_shm *shm);
 int shm_send(struct uroce_path *path, const struct uroce_av *av, const struct uroce_tx *tx);
 bool shm_receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
 		   uint32_t own_qpn);
+uint32_t shm_unread(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
+		    uint32_t *mark, bool anew);
 bool shm_at_work(struct uroce_path *path, const struct uroce_av *av, uint32_t own_qpn);
 int shm_rdma(struct uroce_path *path, const struct uroce_av *av, const struct uroce_rdma *rdma);
 

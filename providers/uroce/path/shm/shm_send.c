@@ -136,6 +136,27 @@ int shm_send(struct uroce_path *path, const struct uroce_av *av, const struct ur
 	return r;
 }
 
+uint32_t shm_unread(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
+		    uint32_t *mark, bool anew)
+{
+	struct shm_peer *peer = av->peer;
+	struct shm_link *link = shm_peer_link(peer, uroce_qpn_strand(dest_qpn));
+	uint32_t unread;
+
+	if (peer->dead || !link)
+		return 0;
+	uroce_lock(&link->tx_lock);
+	if (anew)
+		*mark = link->tx_head;
+	shm_ring_look(link);
+	unread = *mark - link->tx_tail;
+	/* An old mark is no longer in the ring, because the peer has read it long ago. */
+	if (unread > link->tx_head - link->tx_tail)
+		unread = 0;
+	uroce_unlock(&link->tx_lock);
+	return unread;
+}
+
 int uroce_shm_forward(struct uroce_shm *shm, uint16_t slot, const struct path_origin *from,
 		      const void *packet, uint32_t length)
 {
