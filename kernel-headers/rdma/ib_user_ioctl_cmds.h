@@ -281,6 +281,7 @@ enum uverbs_attrs_create_cq_cmd_attr_ids {
 	UVERBS_ATTR_CREATE_CQ_BUFFER_LENGTH = 9,  /* u64 */
 	UVERBS_ATTR_CREATE_CQ_BUFFER_FD = 10,	  /* dma-buf file descriptor */
 	UVERBS_ATTR_CREATE_CQ_BUFFER_OFFSET = 11, /* u64 */
+	UVERBS_ATTR_CREATE_CQ_BUF_UMEM = 12,	  /* struct ib_uverbs_buffer_desc */
 };
 
 enum uverbs_attrs_destroy_cq_cmd_attr_ids {
@@ -312,6 +313,9 @@ enum uverbs_attrs_create_qp_cmd_attr_ids {
 	UVERBS_ATTR_CREATE_QP_EVENT_FD = 12,	    /* old file descriptor */
 	UVERBS_ATTR_CREATE_QP_RESP_CAP = 13,	    /* out, struct ib_uverbs_qp_cap */
 	UVERBS_ATTR_CREATE_QP_RESP_QP_NUM = 14,	    /* out, u32 */
+	UVERBS_ATTR_CREATE_QP_BUF_UMEM = 15,	    /* struct ib_uverbs_buffer_desc */
+	UVERBS_ATTR_CREATE_QP_RQ_BUF_UMEM = 16,	    /* struct ib_uverbs_buffer_desc */
+	UVERBS_ATTR_CREATE_QP_SQ_BUF_UMEM = 17,	    /* struct ib_uverbs_buffer_desc */
 };
 
 enum uverbs_attrs_destroy_qp_cmd_attr_ids {

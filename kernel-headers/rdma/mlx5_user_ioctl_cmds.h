@@ -246,6 +246,11 @@ enum mlx5_ib_device_query_context_attrs {
 
 enum mlx5_ib_create_cq_attrs {
 	MLX5_IB_ATTR_CREATE_CQ_UAR_INDEX = 0x1002,
+	MLX5_IB_ATTR_CREATE_CQ_DBR_BUF_UMEM = 0x1003, /* struct ib_uverbs_buffer_desc */
+};
+
+enum mlx5_ib_create_qp_attrs {
+	MLX5_IB_ATTR_CREATE_QP_DBR_BUF_UMEM = 0x1002, /* struct ib_uverbs_buffer_desc */
 };
 
 enum mlx5_ib_reg_dmabuf_mr_attrs {
