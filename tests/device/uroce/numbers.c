@@ -4,6 +4,7 @@
  */
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "tests/lib/rt_child.h"
@@ -102,8 +103,25 @@ static void rests_end_early(void)
 
 /* --- numbers of a process that was killed --- */
 
+enum heir {
+	NO_CHILD,
+	FORKED,	    /* the C library sees the fork, so that the child closes what it inherited */
+	FORKED_RAW, /* the child keeps everything */
+};
+
+/* Start a child that outlives this process. Report its number. */
+static void leave_child(int socket, enum heir heir)
+{
+	pid_t pid = heir == FORKED ? fork() : syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+	CHECK(pid >= 0);
+	while (!pid)
+		pause();
+	rt_tell(socket, pid);
+}
+
 /* Report the numbers of many connected queue pairs, and keep these. */
-static void many(int socket, int unused)
+static void many(int socket, int heir)
 {
 	struct rt_dev *dev = rt_open();
 
@@ -114,25 +132,55 @@ static void many(int socket, int unused)
 		rt_side_connect(&side, &self);
 		rt_tell(socket, self.qpn);
 	}
+	if (heir)
+		leave_child(socket, heir);
 	pause();
+}
+
+/* Kill a process with many connected queue pairs. Return the number of the child that lives on; 0:
+ * none. No number comes twice in the processes of a case. */
+static pid_t process_kill(enum heir heir)
+{
+	static bool used[NUMBERS];
+	struct rt_child child = rt_child_start(many, heir);
+	pid_t left;
+
+	for (int i = 0; i < MANY; i++) {
+		uint32_t qpn = rt_hear(child.socket);
+
+		if (used[qpn])
+			FAIL("number 0x%x came again in the next process", qpn);
+		used[qpn] = true;
+	}
+	left = heir ? rt_hear(child.socket) : 0;
+	rt_child_kill(&child);
+	return left;
 }
 
 static void rest_after_kill(void)
 {
-	static bool used[NUMBERS];
+	for (int round = 0; round < 2; round++)
+		process_kill(NO_CHILD);
+}
 
-	for (int round = 0; round < 2; round++) {
-		struct rt_child child = rt_child_start(many, 0);
+/* The numbers of a killed process rest while its child lives, and after the child has ended. */
+static void rest_beside(enum heir heir)
+{
+	pid_t child = process_kill(heir);
 
-		for (int i = 0; i < MANY; i++) {
-			uint32_t qpn = rt_hear(child.socket);
+	process_kill(NO_CHILD);
+	CHECK_OK(kill(child, SIGKILL));
+	process_kill(NO_CHILD);
+}
 
-			if (used[qpn])
-				FAIL("number 0x%x came again in the next process", qpn);
-			used[qpn] = true;
-		}
-		rt_child_kill(&child);
-	}
+static void rest_beside_child(void)
+{
+	rest_beside(FORKED);
+}
+
+static void rest_beside_raw_child(void)
+{
+	rest_beside(FORKED_RAW);
 }
 
 static struct rt_address connect_to(struct rt_side *side, int socket)
@@ -285,6 +333,8 @@ static const struct rt_case cases[] = {
 	{ "unknown_need_no_rest", unknown_need_no_rest },
 	{ "rests_end_early", rests_end_early },
 	{ "rest_after_kill", rest_after_kill },
+	{ "rest_beside_child", rest_beside_child },
+	{ "rest_beside_raw_child", rest_beside_raw_child },
 	{ "former_peer_reaches_nobody", former_peer_reaches_nobody },
 	{ "restarts", restarts },
 	{ "further_of_stopped", further_of_stopped },
