@@ -209,12 +209,17 @@ static void registers_reset(void)
 	word_set(bar, 0x230, 0x10203);
 }
 
+void board_look(void)
+{
+	if (bar && fault != FAULT_GONE)
+		state_watch();
+}
+
 /* The thread may not have seen the last change when the program ends. */
 __attribute__((destructor)) static void board_end(void)
 {
 	board_lock(true);
-	if (bar && fault != FAULT_GONE)
-		state_watch();
+	board_look();
 	board_lock(false);
 }
 

@@ -139,6 +139,7 @@ static int of_group(unsigned long request, void *arg)
 		((struct vfio_group_status *)arg)->flags = VFIO_GROUP_FLAGS_VIABLE;
 		return 0;
 	case VFIO_GROUP_SET_CONTAINER:
+		board_look();
 		trace("container\n");
 		return *(int *)arg == container_fd ? 0 : failed(EBADF);
 	case VFIO_GROUP_GET_DEVICE_FD:

@@ -67,6 +67,9 @@ uint8_t *memory_at(uint64_t iova);
 extern uint8_t *bar;
 void board_start(void);
 void board_lock(bool on);
+/* Trace a change of the interface's state now, with board_lock(). The board's thread may see it
+ * later. */
+void board_look(void);
 /* Write an event into the queue of a vector. */
 void event_send(unsigned int vector, unsigned int type, uint32_t word_0, uint32_t word_1);
 void queue_make(unsigned int vector, uint8_t *at, unsigned int log_size);
