@@ -155,7 +155,10 @@ static void child_drop(struct rs_socket *child)
 
 	rs_table_remove(child->file.fd, &is_parents);
 	rs_service_forget(child);
+	pthread_mutex_lock(&child->lock);
 	child->dropped = true;
+	rs_socket_fail(child, ECONNABORTED); /* its end does not wait for a handshake */
+	pthread_mutex_unlock(&child->lock);
 	rs_socket_finish(child);
 }
 
