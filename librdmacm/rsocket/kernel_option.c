@@ -42,6 +42,8 @@ static const struct {
 #endif
 #ifdef SO_TXREHASH
 	{ SOL_SOCKET, SO_TXREHASH },
+#endif
+#ifdef SO_RCVMARK
 	{ SOL_SOCKET, SO_RCVMARK },
 #endif
 	{ SOL_SOCKET, SO_BINDTODEVICE, .of_tcp = true },
