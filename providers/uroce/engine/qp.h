@@ -44,6 +44,7 @@ struct uroce_requester {
 	uint32_t unread_una;	/* una at the last timeout ... */
 	uint32_t unread_mark;	/* ... with this mark of the path ... */
 	uint32_t unread;	/* ... before which the peer had not read so many bytes */
+	bool unread_over;	/* the peer has once read all before a mark since una moved */
 	uint64_t progress_time; /* ns: time at which una last moved */
 	uint64_t run_time;	/* ns: time of the current run; 0: not needed on a lossless path */
 	uint64_t rtt_start;	/* ns: time at which rtt_psn was sent; 0: no measurement */

@@ -226,20 +226,24 @@ static bool peer_only_slow(const struct uroce_qp *qp)
 /*
  * Return whether the peer has not yet read all packets that were sent before the last timeout. As
  * long as it reads others before them, it is at work, however slowly: the wait begins again. On a
- * loaded machine that takes any time. To send the packets again would make it longer.
+ * loaded machine that takes any time. To send the packets again would make it longer. This is true
+ * for one mark only: a peer that has read the packet and does not answer may go on to read those of
+ * other QPs.
  */
 static bool peer_is_behind(struct uroce_qp *qp, uint64_t now)
 {
 	const struct uroce_path_ops *ops = qp->av.path->ops;
 	struct uroce_requester *req = &qp->req;
-	bool anew = !req->unread || req->unread_una != req->una;
+	bool same = req->unread_una == req->una, anew = !req->unread || !same;
 	uint32_t unread;
 
 	if (!ops->unread)
 		return false;
 	unread = ops->unread(qp->av.path, &qp->av, qp->dest_qpn, &req->unread_mark, anew);
-	if (!anew && unread != req->unread)
+	req->unread_over &= same;
+	if (!anew && unread != req->unread && !req->unread_over)
 		req->slow_since = now;
+	req->unread_over |= !anew && !unread;
 	req->unread = unread;
 	req->unread_una = req->una;
 	return unread;

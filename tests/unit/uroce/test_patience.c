@@ -21,6 +21,7 @@ static uint64_t now; /* the test moves it */
 static struct {
 	uint32_t unread; /* bytes before the packet */
 	uint32_t pace;	 /* bytes that it reads in a second */
+	bool others;	 /* other queue pairs send to it without a pause */
 } peer;
 
 static bool receiving(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
@@ -32,6 +33,8 @@ static bool receiving(struct uroce_path *path, const struct uroce_av *av, uint32
 static uint32_t unread(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
 		       uint32_t *mark, bool anew)
 {
+	if (peer.others && anew)
+		peer.unread = BEHIND;
 	return peer.unread;
 }
 
@@ -48,6 +51,7 @@ static void begin(uint32_t bytes, uint32_t pace)
 	fx.host.engine.wheel.tick = now / UROCE_WHEEL_TICK;
 	peer.unread = bytes;
 	peer.pace = pace;
+	peer.others = false;
 	fx.path.ops = &ops;
 	fx.path.lossless = true;
 	fx.sent = 0;
@@ -116,6 +120,16 @@ static void test_silent(void **state)
 	end();
 }
 
+/* The peer has read the packet and does not answer, but reads those of other queue pairs. */
+static void test_silent_and_busy(void **state)
+{
+	begin(0, BEHIND);
+	peer.others = true;
+	assert_true(given_up(2 * LIMIT));
+	assert_true(fx.sent > RETRIES);
+	end();
+}
+
 /* A peer that continues after a while is not given up, and then has the usual patience. */
 static void test_continues(void **state)
 {
@@ -131,9 +145,8 @@ static void test_continues(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_slow),
-		cmocka_unit_test(test_stopped),
-		cmocka_unit_test(test_silent),
+		cmocka_unit_test(test_slow),	  cmocka_unit_test(test_stopped),
+		cmocka_unit_test(test_silent),	  cmocka_unit_test(test_silent_and_busy),
 		cmocka_unit_test(test_continues),
 	};
 
