@@ -29,6 +29,14 @@ static int stream_option_set(int fd, int rs, int level, int name, const void *va
 		       : real()->setsockopt(fd, level, name, value, size);
 }
 
+/* Let all descriptors of a socket that went back to TCP stay there. */
+static void tcp_keep(int fd)
+{
+	for (int other = -1; (other = fd_next_of_group(fd, other + 1)) >= 0;)
+		fd_set_group(other, 0, false);
+	fd_set_group(fd, 0, false);
+}
+
 static int option_set(int fd, int rs, int level, int name, const void *value, socklen_t size)
 {
 	int r;
@@ -39,6 +47,9 @@ static int option_set(int fd, int rs, int level, int name, const void *value, so
 	if (fd_is_relayed(rs) && level != SOL_SOCKET)
 		return relay_option_set(heir_relay(fd), level, name, value, size);
 	r = real()->setsockopt(fd, level, name, value, size);
+	if (r == 0 && rs == FD_NONE && unlikely(fd_has_fallen(fd)) &&
+	    rs_option_is_of_tcp(level, name))
+		tcp_keep(fd);
 	if (rs == FD_RELAYED_DATAGRAM && name == SO_SNDBUF)
 		datagram_room_need(fd);
 	return r;

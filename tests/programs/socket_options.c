@@ -260,6 +260,22 @@ static void case_bound_to_interface(void)
 	close(listener);
 }
 
+/* A socket that went back to TCP without success stays there, and does not try RDMA again. */
+static void case_bound_after_fallback(void)
+{
+	struct sockaddr_in address = loopback(1); /* nobody listens */
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+	socklen_t size = sizeof(address);
+	char name[16] = "";
+
+	CHECK(connect(fd, (struct sockaddr *)&address, size) < 0 && becomes(fd, POLLOUT));
+	CHECK(setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "lo", 3) == 0);
+	CHECK(connect(fd, (struct sockaddr *)&address, size) < 0);
+	size = sizeof(name);
+	CHECK(getsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, name, &size) == 0 && !strcmp(name, "lo"));
+	close(fd);
+}
+
 /* ---- a port that processes share ---- */
 
 static void part_listen(void)
@@ -344,6 +360,7 @@ const struct case_row option_cases[] = {
 	{ "shutdown", case_shutdown },
 	{ "options_kept", case_options_kept },
 	{ "bound_to_interface", case_bound_to_interface },
+	{ "bound_after_fallback", case_bound_after_fallback },
 	{ "port_of_processes", case_port_of_processes },
 	{ "listen_by_itself", part_listen },
 	{},
