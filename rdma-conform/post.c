@@ -239,7 +239,8 @@ static void expect(struct agent *agent, struct qp *qp, const struct step *step, 
 {
 	bool signaled = HAS(step, SIGNALED) || qp->signal_all;
 
-	agent->owner[step->id] = (struct owner){ step->object, false, signaled };
+	if (count > 0) /* the thread that polls reads it from the post on */
+		agent->owner[step->id] = (struct owner){ step->object, false, signaled };
 	qp->sending += signaled ? count : 0;
 }
 
