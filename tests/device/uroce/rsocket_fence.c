@@ -5,6 +5,8 @@
  *
  * The peer is a queue pair that writes from a page that is missing. userfaultfd(2) stops the copy
  * there for as long as the case needs.
+ *
+ * Also a peer that does not end its handshake: a listener that has such connections is closed.
  */
 #include <endian.h>
 #include <fcntl.h>
@@ -27,6 +29,7 @@ enum {
 	SIZE = 2 * 4096, /* of the copy; the second page is missing */
 	LONG_S = 20,	 /* far more than rclose() may wait */
 	RECEIVES = 4,
+	HALF_OPEN = LONG_S + 5, /* connections; a second for each is too long */
 };
 
 /* Words between the two processes. */
@@ -59,18 +62,25 @@ static void queues_create(void)
 		CHECK_OK(ibv_post_recv(peer.id->qp, &wr, &bad));
 }
 
-/* Connect with the private data of a stream, but without memory for the other end. */
-static void peer_connect(uint16_t port)
+/* Request a connection with the private data of a stream, but without memory for the other end. */
+static struct rdma_event_channel *peer_request(uint16_t port)
 {
 	static const uint8_t data[40] = { 1, 0, 0, 16, [23] = 2, [39] = 1 };
 	struct rdma_conn_param param = { .private_data = data, .private_data_len = sizeof(data) };
 	struct rdma_event_channel *events = rt_cm_channel();
-	struct rdma_cm_event *event;
-	const uint8_t *answer;
 
 	peer.id = rt_cm_client(events, RDMA_PS_TCP, port, false);
 	queues_create();
 	CHECK_OK(rdma_connect(peer.id, &param));
+	return events;
+}
+
+static void peer_connect(uint16_t port)
+{
+	struct rdma_event_channel *events = peer_request(port);
+	struct rdma_cm_event *event;
+	const uint8_t *answer;
+
 	event = CM_EXPECT(events, ESTABLISHED, 0);
 	answer = event->param.conn.private_data;
 	memcpy(&peer.address, answer + 24, sizeof(peer.address));
@@ -135,6 +145,21 @@ static void peer_main(int socket, int arg)
 	_exit(arg);
 }
 
+/* Do not read the answers, so that no handshake ends. */
+static void half_open_main(int socket, int arg)
+{
+	uint16_t port = rt_hear(socket);
+
+	for (int i = 0; i < HALF_OPEN; i++) {
+		struct pollfd ready = { .fd = peer_request(port)->fd, .events = POLLIN };
+
+		CHECK_INT(poll(&ready, 1, -1), 1);
+	}
+	rt_tell(socket, INSIDE);
+	CHECK_INT(rt_hear(socket), GO_ON);
+	_exit(arg);
+}
+
 /* --- the stream --- */
 
 static struct {
@@ -178,7 +203,7 @@ static void *close_watch(void *arg)
 	for (int i = 0; i < LONG_S * 1000 && !stream.closed; i++)
 		usleep(1000);
 	if (!stream.closed)
-		FAIL("rclose() waits for the copy of the peer");
+		FAIL("rclose() waits for the peer");
 	return arg;
 }
 
@@ -190,7 +215,6 @@ static void stream_close(int fd)
 	CHECK_OK(rclose(fd));
 	stream.closed = true;
 	CHECK_OK(pthread_join(thread, NULL));
-	CHECK(is_mapped());
 }
 
 /* Other streams do not wait. */
@@ -227,6 +251,7 @@ static void close_run(const struct linger *linger, int flags)
 		CHECK_OK(rsetsockopt(stream.fd, SOL_SOCKET, SO_LINGER, linger, sizeof(*linger)));
 	CHECK_OK(rfcntl(stream.fd, F_SETFL, flags));
 	stream_close(stream.fd);
+	CHECK(is_mapped());
 	others_go_on();
 	copy_end();
 	CHECK_OK(rclose(stream.listening));
@@ -257,12 +282,27 @@ static void never_accepted(void)
 {
 	stream_open(false);
 	stream_close(stream.listening);
+	CHECK(is_mapped());
 	others_go_on();
 	copy_end();
 }
 
+/* A listener ends with connections whose handshakes have not ended. */
+static void half_open(void)
+{
+	uint16_t port;
+
+	stream.peer = rt_child_start(half_open_main, 0);
+	stream.listening = rt_rs_listener(&port);
+	rt_tell(stream.peer.socket, port);
+	CHECK_INT(rt_hear(stream.peer.socket), INSIDE);
+	stream_close(stream.listening);
+	rt_tell(stream.peer.socket, GO_ON);
+	rt_child_finish(&stream.peer);
+}
+
 static const struct rt_case cases[] = {
 	{ "usual", usual },   { "nonblocking", nonblocking },	    { "lingers", lingers },
-	{ "resets", resets }, { "never_accepted", never_accepted },
+	{ "resets", resets }, { "never_accepted", never_accepted }, { "half_open", half_open },
 };
 RT_MAIN(cases)
