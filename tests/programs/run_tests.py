@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 """usage: run_tests.py RUN-TESTS
 
-What a run says of tests that pass, fail, are skipped, are left out, or fail once: on trees of a few tests.
+Check the output of RUN-TESTS on small trees whose tests pass, fail, are skipped, are left out, or fail once.
 """
 import json
 import re
