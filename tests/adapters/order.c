@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A doorbell, the check of a completion, and a request in a register. The script `order` reads the
- * compilers' output for them. */
+/* A doorbell, the check of a completion, and a request in a register. The script `order` checks the
+ * instructions that compilers make of them. */
 #include "providers/kit/barrier.h"
 #include "providers/kit/mmio.h"
 
