@@ -18,7 +18,7 @@ def is_of(value, kind):
 
 
 def wrong(value, schema, root, where="report"):
-    """Return what in @value the schema does not allow, or None. @root: the document, for references."""
+    """Describe the first part of @value that the schema does not allow, or return None. @root: resolves references."""
     if not set(schema) <= WORDS | {"$schema", "$defs", "title"}:
         raise ValueError(f"unknown words in the schema: {sorted(set(schema) - WORDS)}")
     if "$ref" in schema:

@@ -51,7 +51,7 @@ COMMANDS = [
 ]
 # Servers that serve until a signal ends them, also if nobody reads what they print.
 ENDLESS_SERVERS = {"cmtime", "rcopy", "rdma-doctor", "udpong"}
-# Programs of which only the help is printed here, and the reason.
+# Programs that print only their help here, and the reason.
 HELP_ONLY = {
     "rdma-ndd": "--dry-run prints lines of the kernel's devices: native/rdma-ndd",
     "rdma_rename": "it prints the name of a device of the kernel: unit/test_rdma_rename",
@@ -60,7 +60,7 @@ HELP_ONLY = {
 
 
 def programs(folder):
-    """The names of the programs. Each of them is in a command, or has a reason why it is in none."""
+    """Return the names of the programs. Each program is in a command, or has a reason why it is in none."""
     found = {path.name for path in folder.iterdir() if path.is_file() and os.access(path, os.X_OK)}
     named = {command[0] for row in COMMANDS for command in row if command}
     assert not named & set(HELP_ONLY), named & set(HELP_ONLY)
