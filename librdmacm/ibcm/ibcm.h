@@ -8,16 +8,16 @@
  *   device.c         devices in use
  *   table.c          communication ids, and connections by the ids of peers; deadlines
  *   share.c          the limit of identifiers for each host
- *   answered.c       requests that had their only answer
+ *   answered.c       requests that were answered and get no other answer
  *   listen.c         listeners
  *   local.c, path.c  addresses of this host; paths to others
  *   interfaces.c     interfaces and addresses that come and go
  *   port.c           ports and their owners, also in other processes
- *   guard.c          messages out when this process has been killed
+ *   guard.c          messages out after this process was killed
  *   send.c           messages out
  *   probe.c          messages out that a host without a receiver refuses
  *   event.c          channels, and the events in them
- *   pending.c           requests that wait for a listener
+ *   pending.c        requests that wait for a listener
  *   id.c             identifiers, and the results of a step
  *   request.c        requests in
  *   dispatch.c       messages in

@@ -121,7 +121,7 @@ bool ibcm_pending_withdraw(const union ibv_gid *gid, uint32_t id)
 	return true;
 }
 
-/* Try to pending_try a request. Return: whether it need not wait any more. */
+/* Offer a request to the processes of this host, or handle it here. Return: whether it is done. */
 static bool pending_try(const struct pending *p, uint64_t now, ibcm_again_fn *again)
 {
 	int r = verbs_gsi_offer(p->dev->verbs, &p->mad);

@@ -7,7 +7,7 @@
 #include "librdmacm/preload/preload.h"
 #include "librdmacm/rsocket/private.h"
 
-/* Return whether the socket can become one of TCP: it has no connection and does not listen. */
+/* Return whether a TCP socket can replace the socket: it has no connection and does not listen. */
 static bool is_fresh(int rs)
 {
 	int listens = 0;
@@ -17,7 +17,7 @@ static bool is_fresh(int rs)
 	       RS(rgetsockopt(rs, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size)) == 0 && !listens;
 }
 
-/* An option that only TCP can serve makes the socket one of TCP. */
+/* Set an option. If only TCP can serve it, replace the socket by a TCP socket. */
 static int stream_option_set(int fd, int rs, int level, int name, const void *value, socklen_t size)
 {
 	int r = RS(rsetsockopt(rs, level, name, value, size));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Options of streams that have no meaning for RDMA, and whose values only the kernel can check. Set
- * a value at a temporary socket of the kernel, and read it back. Store the result for rgetsockopt()
- * and for a later TCP connection. rsocket(7) lists the decisions.
+ * Options of streams that have no meaning for RDMA, and whose values only the kernel can check. A
+ * temporary socket of the kernel gets the value, and the value is read back. The result is stored
+ * for rgetsockopt() and for a later TCP connection. rsocket(7) lists what happens to each option.
  */
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -20,7 +20,7 @@ struct rs_kernel_value {
 
 /*
  * @of_tcp: only TCP can serve the option, and a program that sets it depends on it. A stream over
- * RDMA refuses it, and librspreload then makes a socket without a connection one of TCP.
+ * RDMA refuses it. librspreload then replaces a socket without a connection by a TCP socket.
  */
 static const struct {
 	int level, name;
@@ -59,7 +59,7 @@ static const struct {
 	{ IPPROTO_TCP, TCP_MD5SIG, .of_tcp = true },
 	{ IPPROTO_TCP, TCP_MD5SIG_EXT, .of_tcp = true },
 	{ IPPROTO_IP, IP_MINTTL },
-	/* TCP gives no ancillary data, and cannot send to groups. */
+	/* A TCP socket receives no ancillary data, and cannot send to multicast groups. */
 	{ IPPROTO_IP, IP_PKTINFO },
 	{ IPPROTO_IP, IP_RECVTTL },
 	{ IPPROTO_IP, IP_RECVTOS },

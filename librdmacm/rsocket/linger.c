@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Closed sockets whose end may take long. Each has a thread that ends it:
+ * Closed sockets whose end may take long. A thread for each socket ends it. There are two reasons:
  *
- * - The peer has not taken all data yet. The kernel delivers the data of closed TCP sockets. Here
- *   the thread does, for a limited time. A process that exits waits for it.
- * - The peer is in the middle of a copy to or from the socket's memory. The memory can be given
- *   back only after the copy, and a peer that is stopped does not finish it. A process that exits
- *   waits for a moment only, because its memory outlives it until the copy has ended.
+ * - The peer has not taken all data yet. The kernel delivers the data of closed TCP sockets. The
+ *   data of this socket are delivered by the thread, for a limited time. A process that exits
+ *   waits for the thread.
+ * - The peer is in the middle of a copy to or from the socket's memory. The memory can be freed
+ *   only after the copy, and a stopped peer does not finish the copy. A process that exits waits
+ *   only for a moment, because the kernel keeps the memory until the copy has ended.
  */
 #include <string.h>
 #include <time.h>
@@ -21,7 +22,7 @@
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t ended;
-	unsigned int delivering; /* number of sockets whose data may not be delivered yet */
+	unsigned int delivering; /* number of sockets that may still have data to deliver */
 	unsigned int count;
 	unsigned int process; /* rs_process() of the owner; a forked child has another number */
 } lingering = { .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -44,7 +45,7 @@ void rs_linger_fork(bool begins)
 		pthread_mutex_unlock(&lingering.lock);
 }
 
-/* Add to the numbers of sockets that are delivering, and that have not ended. */
+/* Add to the number of sockets that deliver data, and to the number of all sockets of this file. */
 static void counts_add(int delivering, int count)
 {
 	pthread_mutex_lock(&lingering.lock);

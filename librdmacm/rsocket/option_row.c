@@ -131,7 +131,7 @@ static int set_kept(struct rs_socket *s, int value)
 	return 0;
 }
 
-/* As TCP, refuse sizes that no segment can have. The path gives the size. */
+/* Refuse sizes that no segment can have, as TCP does. The actual size depends on the path. */
 static int set_segment(struct rs_socket *s, int value)
 {
 	return value && (value < SEGMENT_MIN || value > SEGMENT_MAX) ? -EINVAL : 0;
@@ -290,7 +290,7 @@ const struct rs_option rs_options[] = {
 	{ IPPROTO_TCP, TCP_NOTSENT_LOWAT, KEPT(0, INT_MIN, INT_MAX) },
 	{ IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, KEPT(0, 0, 1) },
 	{ IPPROTO_TCP, TCP_MAXSEG, set_segment, rs_segment_size },
-	/* as with TCP, the congestion bits do not belong to the program */
+	/* as with TCP, a program cannot set the congestion bits */
 	{ IPPROTO_IP, IP_TOS, set_tos, NULL, .most = 255, .clears = 3 },
 	/* setting IP_TOS of TCP sets the priority, too */
 	{ SOL_SOCKET, SO_PRIORITY, KEPT(0, 0, 6) },

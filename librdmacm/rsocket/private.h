@@ -120,7 +120,7 @@ struct rs_option_value {
 bool rs_option_next(int fd, unsigned int *next, struct rs_option_value *ret);
 /* Find the options that a stream takes and TCP has. *next: 0 at first. */
 bool rs_option_of_tcp(unsigned int *next, struct rs_option_value *ret);
-/* Return whether a program that sets the option needs a socket of TCP. */
+/* Return whether a program that sets the option needs a TCP socket. */
 bool rs_option_is_of_tcp(int level, int name);
 
 #endif

@@ -13,7 +13,7 @@
  *   buffer.c    memory, queues and queue pair of a connection
  *   post.c      posting of requests
  *   complete.c  completions and credits
- *   wait.c      the wait for both
+ *   wait.c      waiting for completions and credits
  *   send.c      sending
  *   shutdown.c  shutting down
  *   iomap.c     memory that the peer writes to by offset
@@ -157,7 +157,7 @@ struct rs_socket {
 	bool pipe_told; /* a send has found that the peer closed */
 	bool peer_end;	/* the peer sends no more data */
 	bool broken;	/* the queue pair has failed, or may have been destroyed */
-	bool dropped;	/* it ends without delivering its data */
+	bool dropped;	/* the socket ends without delivering its data */
 	bool silent;	/* the peer did not acknowledge a request */
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
@@ -419,10 +419,10 @@ void rs_socket_deliver(struct rs_socket *s);
  * delays this call until it continues or ends.
  */
 void rs_socket_end(struct rs_socket *s);
-/* Do the same, in a thread if a peer is in the middle of a copy. */
+/* Do the same. If a peer is in the middle of a copy, a thread does it. */
 void rs_socket_finish(struct rs_socket *s);
 
-/* Return whether all requests, also the message of the end, completed, or the peer has gone. */
+/* Return whether all requests and the message of the end have completed, or the peer has gone. */
 bool rs_all_is_there(struct rs_socket *s);
 
 /* leave.c: end the sockets that are open when the process exits. */
@@ -580,8 +580,8 @@ int rs_kernel_option_find(int level, int name); /* -1: the list does not have it
 int rs_kernel_option_set(struct rs_socket *s, int i, const void *value, socklen_t size);
 int rs_kernel_option_get(struct rs_socket *s, int i, void *value, socklen_t *size);
 /*
- * Return -errno for an option that streams do not have: the error of the kernel's TCP, or
- * -ENOPROTOOPT if only TCP can serve it. @value: NULL if the option is read.
+ * Return the error for an option that streams do not have. It is the error of the kernel's TCP, or
+ * -ENOPROTOOPT if only TCP can serve the option. @value: NULL if the option is read.
  */
 int rs_kernel_option_refuse(struct rs_socket *s, int level, int name, const void *value,
 			    socklen_t size);

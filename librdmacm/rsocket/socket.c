@@ -267,7 +267,7 @@ void rs_socket_end(struct rs_socket *s)
 {
 	if (has_queue_pair(s))
 		rdma_disconnect(s->id);
-	if (s->dropped) /* a queue pair that is disconnected sends no message of the end */
+	if (s->dropped) /* after the disconnection this sends no message of the end */
 		rs_shutdown(s, SHUT_RDWR);
 	pthread_mutex_lock(&s->lock);
 	if (s->state != RS_FAILED)
@@ -312,7 +312,7 @@ static bool deliver(struct rs_socket *s, uint64_t start, int timeout_ms)
 	return rs_wait(s, rs_all_is_there, RS_WAIT_ALWAYS, rs_timeout_left(timeout_ms, start)) == 0;
 }
 
-/* Do not wait for the data any more. The peer finds that the end is missing. */
+/* Give up the delivery of the data. The peer notices that the message of the end is missing. */
 static void connection_drop(struct rs_socket *s)
 {
 	pthread_mutex_lock(&s->lock);
