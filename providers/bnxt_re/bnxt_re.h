@@ -74,7 +74,7 @@ struct bnxt_re_ring {
 struct bnxt_re_cq {
 	struct kit_cq kit; /* with the current completion of an extended queue */
 	struct spinlock lock;
-	uint32_t phase;		  /* of entries that the device has written in this phase: 0 or 1 */
+	uint32_t phase;		  /* phase bit of the entries that the device writes now: 0 or 1 */
 	struct bnxt_re_cqe *next; /* entry that the device writes next */
 	struct bnxt_re_cqe *ring, *end;
 	/* Queue pair of the last completion, and its name in completions; 0: none. */

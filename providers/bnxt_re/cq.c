@@ -171,7 +171,7 @@ static void cqe_clean(struct bnxt_re_cqe *cqe, uint32_t info, const struct bnxt_
 		bnxt_re_srq_take(qp->srq, le32toh(cqe->tag) & CQE_TAG_MASK, &unused);
 }
 
-/* Remove completions from @cqe on, in @phase, up to the end of kept ones. */
+/* Remove the completions of @qp from @cqe on, in @phase, up to the end of kept entries. */
 static void clean_from(struct bnxt_re_cq *cq, struct bnxt_re_cqe *cqe, uint32_t phase,
 		       const struct bnxt_re_qp *qp)
 {

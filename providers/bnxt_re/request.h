@@ -149,8 +149,8 @@ FLAT void psn_write(struct bnxt_re_sq *sq, uint32_t length, uint8_t opcode)
 		sq->psn = next;
 }
 
-/* Advance past the next request, which uses @step slots of the ring. Return whether that is in the
- * next phase. */
+/* Advance past the next request, which uses @step slots of the ring. Return whether the ring
+ * wraps. */
 FLAT bool request_pass(struct bnxt_re_sq *sq, uint32_t step)
 {
 	if (unlikely(++sq->index == sq->count))

@@ -79,9 +79,9 @@ struct mlx5_sq {
 
 /* Reasons why completions of a queue pair need more work than those of most queue pairs. */
 enum mlx5_extras {
-	MLX5_EXTRA_CSUM = 1 << 0, /* of receives: they report correct checksums */
+	MLX5_EXTRA_CSUM = 1 << 0, /* its receives report correct checksums */
 	MLX5_EXTRA_TAGS = 1 << 1, /* its SRQ matches tags */
-	MLX5_EXTRA_SRQ = 1 << 2,  /* it is the mlx5_user of an SRQ: entries have the QPN */
+	MLX5_EXTRA_SRQ = 1 << 2,  /* the mlx5_user of an SRQ: entries have the QPN */
 };
 
 struct mlx5_qp {
@@ -95,7 +95,7 @@ struct mlx5_qp {
 	uint32_t ece_next; /* options to request with the next transition */
 	bool ece_pending;
 	bool bfreg_lent;    /* bfreg belongs to the thread domain */
-	bool rss;	    /* receives through a table, so it has no rings */
+	bool rss;	    /* it receives through a table, therefore it has no rings */
 	uint32_t sqn, tisn; /* numbers of a raw packet queue pair */
 	/* numbers of a raw packet queue pair, or of one that receives through a table */
 	uint32_t rqn, tirn;
@@ -103,7 +103,7 @@ struct mlx5_qp {
 	bool underlay; /* IBV_QP_CREATE_SOURCE_QPN: sends IPoIB packets as another queue pair */
 	bool split;    /* raw packets, or underlay: its rings are two objects of the adapter */
 	bool computes_csum;	/* the adapter computes the checksums of its packets */
-	uint8_t extras;		/* enum mlx5_extras; 0 of most */
+	uint8_t extras;		/* bits of enum mlx5_extras; most queue pairs have none */
 	struct mlx5_pd *copies; /* domain with the memory that memcpy requests need; or NULL */
 	bool stops_at_sig_errors;
 	bool ooo;	       /* MLX5DV_QP_CREATE_OOO_DP: data may arrive out of order */

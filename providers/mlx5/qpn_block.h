@@ -10,7 +10,7 @@ struct mlx5_qpn_block {
 	struct mlx5dv_devx_obj *object;
 	uint32_t first, count;
 	uint32_t next; /* index of the next number to allocate */
-	uint32_t out;  /* number of allocated numbers that are not returned */
+	uint32_t out;  /* count of allocated numbers that the program has not returned */
 	bool *taken;
 };
 

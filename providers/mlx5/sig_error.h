@@ -18,7 +18,7 @@ struct mlx5_sig_errors {
 	uint32_t key; /* number of the key in completions */
 	bool published;
 	uint32_t count;
-	bool changed; /* count has changed since a request passed it to the adapter */
+	bool changed; /* @count has changed since a request told the adapter about it */
 	bool waits;   /* the program has not read the last error */
 	struct mlx5_sig_error last;
 };

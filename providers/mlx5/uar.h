@@ -31,7 +31,7 @@ struct mlx5_bfreg {
 	bool of_several;       /* several queue pairs use it */
 	bool shared;	       /* several threads use it: lock is needed */
 	bool blueflame;	       /* requests can be written into it */
-	bool legacy;	       /* made on demand by a kernel that otherwise chooses the registers */
+	bool legacy;	       /* made on demand by a kernel that chooses other registers itself */
 	/* the kernel's number of its page, or of the register if the kernel chooses */
 	uint32_t index;
 	unsigned int users;
@@ -61,8 +61,8 @@ void mlx5_bfreg_put(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);
 /* Return a register for the exclusive use of the program. NULL with errno. */
 struct mlx5_bfreg *mlx5_bfreg_get_alone(struct mlx5_context *ctx);
 /*
- * Return a register for a thread domain. NULL: the kernel chooses registers for its queue pairs as
- * for all others.
+ * Return a register for a thread domain. NULL: the kernel chooses the registers for the queue pairs
+ * of the domain, as for all others.
  */
 struct mlx5_bfreg *mlx5_bfreg_get_for_thread(struct mlx5_context *ctx);
 void mlx5_bfreg_put_alone(struct mlx5_context *ctx, struct mlx5_bfreg *bfreg);

@@ -262,10 +262,11 @@ int qedr_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 
 /* ---- states and destruction */
 
-/* Let the kernel repeat no number of requests from before a reset. */
+/* Write the number 0 to a doorbell record, so that the kernel repeats no number from before a
+ * reset. */
 static void record_reset(const struct qedr_doorbell *doorbell, uint16_t icid)
 {
-	if (doorbell->record) /* there is none without the queue */
+	if (doorbell->record) /* a missing queue has no record */
 		*(volatile uint64_t *)doorbell->record = htole64(icid);
 }
 

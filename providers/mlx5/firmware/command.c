@@ -106,7 +106,7 @@ int mlx5_fw_run_modify(struct ibv_context *ctx, const char *function, uint32_t h
 	return command_run(ctx, &q, in, inlen, out, outlen);
 }
 
-/* Fill in the fields that steering and other processes use, as far as the answer has them. */
+/* Fill in the fields that steering and other processes use, if the answer has them. */
 static void obj_describe(struct mlx5dv_devx_obj *obj, const void *in, size_t inlen, const void *out,
 			 size_t outlen)
 {

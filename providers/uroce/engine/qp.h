@@ -41,9 +41,9 @@ struct uroce_requester {
 	uint32_t timer_una;	/* una when the timer was armed */
 	uint32_t slow_una;	/* una when the peer was found slow ... */
 	uint64_t slow_since;	/* ... at this time, ns; 0: the peer was not slow */
-	uint32_t unread_una;	/* una at the last timeout ... */
-	uint32_t unread_mark;	/* ... with this mark of the path ... */
-	uint32_t unread;	/* ... before which the peer had not read so many bytes */
+	uint32_t unread_una;	/* una at the last timeout */
+	uint32_t unread_mark;	/* the path's mark behind the bytes sent before that timeout */
+	uint32_t unread;	/* bytes before the mark that the peer had not read at that time */
 	bool unread_over;	/* the peer has once read all before a mark since una moved */
 	uint64_t progress_time; /* ns: time at which una last moved */
 	uint64_t run_time;	/* ns: time of the current run; 0: not needed on a lossless path */

@@ -10,7 +10,7 @@
 enum {
 	PROBE_FIRST = 2000000, /* ns without progress before the oldest packet is sent again */
 	PROBE_DOUBLINGS = 5,   /* times that the interval doubles */
-	PROBES_REROUTE = 4,    /* unanswered probes after which the path may be at fault */
+	PROBES_REROUTE = 4,    /* unanswered probes after which another way is tried */
 	PROBE_MAX = 250000000, /* ns: upper limit, regardless of the round trip */
 	LOSSLESS_TIMEOUT_MIN = 20000000, /* ns: a process may wait for a processor that long */
 	SLOW_PATIENCE = 2000000000,	 /* ns for which a slow peer costs no retry */
@@ -224,11 +224,11 @@ static bool peer_only_slow(const struct uroce_qp *qp)
 }
 
 /*
- * Return whether the peer has not yet read all packets that were sent before the last timeout. As
- * long as it reads others before them, it is at work, however slowly: the wait begins again. On a
- * loaded machine that takes any time. To send the packets again would make it longer. This is true
- * for one mark only: a peer that has read the packet and does not answer may go on to read those of
- * other QPs.
+ * Return whether the peer is still reading the packets that were sent before the last timeout. The
+ * wait begins again as long as the peer makes progress, however slow it is. On a loaded machine
+ * this may take any time, and repeated packets would make the peer slower.
+ * Do this for one mark only: a peer that has read the packet and does not answer may go on to read
+ * packets of other QPs.
  */
 static bool peer_is_behind(struct uroce_qp *qp, uint64_t now)
 {

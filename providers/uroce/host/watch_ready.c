@@ -11,7 +11,7 @@
 
 enum {
 	EVENTS = 64,
-	LISTENER_MS = 50, /* ms until a listener is tried again after an error */
+	LISTENER_MS = 50, /* ms after an error until the listener is used again */
 };
 
 /* Free watches that pending events of the last wait might have named. */

@@ -255,8 +255,8 @@ struct uroce_path_ops {
 			  uint32_t own_qpn);
 	/*
 	 * Return the number of bytes before @mark that the process of the destination QP has not
-	 * read. @anew: set @mark behind all bytes sent so far, then count. NULL: the path cannot
-	 * know.
+	 * read. @anew: first set @mark behind all bytes sent so far. NULL: the path does not know
+	 * what its peers have read.
 	 */
 	uint32_t (*unread)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn,
 			   uint32_t *mark, bool anew);
@@ -306,7 +306,7 @@ struct path_sight {
 
 /* The handler of a watched descriptor that becomes readable. */
 enum path_watch {
-	WATCH_WAKE,	/* a peer or another thread of the process rings */
+	WATCH_WAKE,	/* a peer or another thread of the process wakes the thread */
 	WATCH_LISTENER, /* uroce_shm_accept() */
 	WATCH_INCOMING, /* uroce_shm_incoming(): a connection without a message yet; the watcher
 			closes it at the end */

@@ -237,7 +237,7 @@ static bool is_end(const struct verbs_modify_qp *in)
 	       (in->attr->qp_state == IBV_QPS_RESET || in->attr->qp_state == IBV_QPS_ERR);
 }
 
-/* Let the peer begin no more copies. Return: the number of its QP. */
+/* Show the peer that it may begin no more copies. Return: the number of its QP. */
 static uint32_t end_show(struct uroce_qp *qp)
 {
 	uint32_t peer_qpn;
@@ -251,7 +251,7 @@ static uint32_t end_show(struct uroce_qp *qp)
 }
 
 /*
- * Wait for copies that the peer makes to or from memory of the QP, before requests are flushed and
+ * Wait for the peer's copies to or from memory of the QP. Afterwards requests can be flushed, and
  * their memory belongs to the application again.
  */
 static void end_prepare(struct uroce_qp *qp)

@@ -150,7 +150,7 @@ uint32_t shm_unread(struct uroce_path *path, const struct uroce_av *av, uint32_t
 		*mark = link->tx_head;
 	shm_ring_look(link);
 	unread = *mark - link->tx_tail;
-	/* An old mark is no longer in the ring, because the peer has read it long ago. */
+	/* The peer has read past an old mark, which is no longer in the ring. */
 	if (unread > link->tx_head - link->tx_tail)
 		unread = 0;
 	uroce_unlock(&link->tx_lock);

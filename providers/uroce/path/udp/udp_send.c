@@ -248,8 +248,8 @@ static void message_split(struct uroce_udp *udp, struct udp_message *m)
 }
 
 /*
- * Leave a flow: send all its queued messages from port 4791. Its socket refused a message, so its
- * next number is uncertain; or, if @lossy, its packets seem to be lost.
+ * Leave a flow: send all its queued messages from port 4791. If @lossy, the packets of the flow
+ * seem to be lost. Otherwise its socket refused a message, therefore its next number is uncertain.
  */
 static void flow_leave(struct uroce_udp *udp, struct udp_tx_flow *flow, bool lossy)
 {
