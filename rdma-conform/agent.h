@@ -181,7 +181,7 @@ int qp_to_rtr(struct agent *agent, struct ibv_qp *qp, const struct ibv_ah_attr *
 int qp_to_rts(struct ibv_qp *qp, uint32_t psn, const struct step *step);
 /* Run @probe. Return a positive errno: EOPNOTSUPP, if the device does not support it. */
 int probe_run(struct agent *agent, enum probe probe);
-/* The same for probes of the connection manager. */
+/* Run a probe of the connection manager. Return a positive errno, as probe_run() does. */
 int cm_probe(struct agent *agent, enum probe probe);
 bool gid_is_ipv4(const union ibv_gid *gid);
 /* Set the GID to the IPv4 address of the device. Return whether the connection manager has it. */

@@ -201,11 +201,11 @@ void keeps(struct check *c, const struct event *at, bool kept, const char *forma
 bool before(const struct check *c, const struct event *a, const struct event *b);
 const struct step *step_of(const struct check *c, const struct event *e);
 const struct message *message_of_wc(const struct check *c, const struct event *wc);
-/* The message that @wc received, by its immediate, or NULL. */
+/* Return the message that @wc received, by its immediate, or NULL. */
 const struct message *message_by_imm(const struct check *c, const struct event *wc);
-/* One thread posted both to one queue. */
+/* Return whether one thread posted both messages to one queue. */
 bool same_queue(const struct message *a, const struct message *b);
-/* The event that created the object @kind @number of @side, or NULL. */
+/* Return the event that created the object @kind @number of @side, or NULL. */
 const struct event *made(const struct check *c, uint8_t side, char kind, uint8_t number);
 const struct step *qp_step(const struct check *c, uint8_t side, uint8_t number);
 /* The first step of @verb that succeeded on the object. */

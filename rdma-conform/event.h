@@ -58,7 +58,7 @@ enum skip {
 enum run_kind {
 	RUN_TAG,
 	RUN_RAW,  /* at most RAW bytes without a tag */
-	RUN_LONG, /* more of them, which are not stored */
+	RUN_LONG, /* more than RAW bytes without a tag, which are not stored */
 };
 
 /* Sent between processes as it is. Both have the same byte order. */
@@ -72,7 +72,7 @@ struct event {
 			uint64_t value[5];
 		} done;
 		enum skip skip;
-		struct ibv_wc wc; /* with an error, only wr_id, status and qp_num */
+		struct ibv_wc wc; /* if it has an error, only wr_id, status and qp_num are valid */
 		struct {
 			uint32_t offset, length; /* in the concatenated pieces of the look */
 			uint8_t kind, id, generation;

@@ -115,8 +115,9 @@ static int awaited(struct agent *agent, uint8_t number, bool receives)
 	return count;
 }
 
-/* Poll for @n completions, or for all that may arrive. If @x is given, poll for at most @x
- * microseconds. @drain: until none is expected, also if the other side sends nothing more */
+/* Poll for step->n completions, or if it is 0 for all that may arrive. If step->x is not 0, poll
+ * for at most step->x microseconds. @drain: poll until no completion is expected, even if the other
+ * side has stopped sending */
 static void poll_for(struct agent_thread *t, const struct step *step, struct object *o, bool drain)
 {
 	struct agent *agent = t->agent;
@@ -140,7 +141,7 @@ void step_poll(struct agent_thread *t, const struct step *step, struct object *o
 	poll_for(t, step, o, false);
 }
 
-/* One more poll finds surplus completions. */
+/* Poll until no completion is expected. One more poll finds surplus completions. */
 void step_drain(struct agent_thread *t, const struct step *step, struct object *o)
 {
 	poll_for(t, step, o, true);

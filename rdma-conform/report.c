@@ -170,8 +170,8 @@ const char *report_doubt(const struct report *r)
 
 	if (!r->programs)
 		return "no program was run";
-	/* Rules 1 to 3 and 49 are about bytes that arrived. Other rules of memory also hold if no
-	 * data moves. */
+	/* Rules 1 to 3 and 49 check bytes that arrived. Other rules of memory hold even if no data
+	 * moves. */
 	for (unsigned int i = 0; rule_at(i); i++)
 		seen |= r->exercised[i] &&
 			(r->some || rule_at(i)->number <= 3 || rule_at(i)->number == 49);

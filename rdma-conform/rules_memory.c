@@ -48,7 +48,7 @@ RULE(success_bytes)
 		wounds(c, HARM_ORDER, 0, operation);
 }
 
-/* The argument is the harm. */
+/* Memory has no harm of the kind that the argument of the rule names. */
 RULE(harmed)
 {
 	wounds(c, c->rule->argument, 0, ANY_OPERATION);

@@ -122,11 +122,11 @@ static bool may_have_failed(const struct check *c, const struct event *e)
 			   (m->completions < m->accepted || !before(c, m->last, e)));
 }
 
-/* Return the state after a step, which was @state before. */
+/* Return the state after a step. @state: the state before it */
 static int state_after(const struct step *s, const struct event *e, int state)
 {
-	/* The calls of a connection move to INIT, RTR and RTS. value[0] names the one that failed,
-	 * and those before it succeeded. */
+	/* The calls of a connection move to INIT, RTR and RTS. value[0] names the call that failed,
+	 * and the calls before it succeeded. */
 	if (s->verb == VERB_CONNECT)
 		return e->done.error ? max_of(state, (int)e->done.value[0] - 1) : IBV_QPS_RTS;
 	return s->verb == VERB_MODIFY && !e->done.error ? (int)e->done.value[0] : state;
