@@ -5,7 +5,7 @@
 
 #include "rdma-doctor/limit.h"
 
-/* A process, its cgroups and what it needs of a device. */
+/* A process, and the number of objects that it needs of a device. */
 struct limit_query {
 	const struct doctor *doctor;
 	const char *device;

@@ -14,7 +14,7 @@ struct rdma_limit {
 /* Objects of a device that exist at the same time. */
 enum {
 	RDMA_OBJECTS_TRIAL = 4,	   /* a PD, a CQ, an MR and a QP */
-	RDMA_OBJECTS_TRANSFER = 7, /* one more CQ and QP, and an address handle */
+	RDMA_OBJECTS_TRANSFER = 7, /* the same, one more CQ and QP, and an address handle */
 };
 
 /* Return whether a cgroup prevents the process from opening @device or from creating @objects. */

@@ -194,8 +194,8 @@ static void examine(const void *arg, void *ret_code)
 	ladder_place = e->place;
 	if (e->doctor->watch_seconds)
 		interrupt_block();
-	/* The report includes errors that the library logs, but not its other messages. A log file
-	 * would keep them from the report. */
+	/* The report includes errors that the library logs, but not its other messages. If the
+	 * library logged to a file, the report would lack the errors. */
 	setenv("VERBS_LOG_LEVEL", "1", 1);
 	unsetenv("VERBS_LOG_FILE");
 	ladder_climb(e->doctor, findings);

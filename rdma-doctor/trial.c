@@ -16,7 +16,7 @@
 #include "rdma-doctor/verbs.h"
 
 #define TRIAL_BYTES 4096 /* bytes to register: a page */
-#define TRIAL_FILES 16	 /* that a device needs, and more */
+#define TRIAL_FILES 16	 /* descriptors: more than a device needs */
 
 struct trial_objects {
 	struct ibv_context *ctx;

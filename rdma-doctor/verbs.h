@@ -43,8 +43,8 @@ struct trial_device {
 int system_list(struct trial_device devices[TRIAL_DEVICES], struct trial *ret_trial);
 void system_try(const char *name, struct trial *ret_trial);
 
-/* Return 0, or -errno if the process may not open some more files. Without them, discovery finds no
- * device, and reports ENODEV. */
+/* Return 0, or -errno if the process may not open some more files. Discovery needs these, and
+ * otherwise reports ENODEV. */
 int trial_files_check(void);
 
 /* Find the device of the list, or return NULL and set errno. */
