@@ -179,10 +179,10 @@ struct device {
 	 * request, which moves the QP to the error state. */
 	int (*next_send)(struct object *qp, struct work *work);
 	int (*next_receive)(struct object *queue, struct work *work);
-	/* How many completions the ring has room for. */
+	/* Return the number of completions for which the ring has room. */
 	uint32_t (*room)(struct object *cq);
-	/* Frames of raw packet queues: one arrives by the wire, one is sent. NULL: the device has
-	 * no such queues. */
+	/* Receive a frame from the wire, and send a frame of a raw packet queue. NULL: the device
+	 * has no such queues. */
 	void (*frame)(const void *frame, size_t length);
 	void (*send_frame)(struct object *qp, const void *frame, size_t length);
 	/* Write raw bytes that a scenario gives; NULL: the device does not support this. */

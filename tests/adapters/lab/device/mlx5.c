@@ -430,7 +430,7 @@ static void modified(struct object *qp, struct command *command)
 	command_reply(command, &response, sizeof(response));
 }
 
-/* Tell the numbers and the address of a queue pair's TIR. */
+/* Report the number and the address of a queue pair's TIR. */
 static void tir_tell(const struct object *qp, struct mlx5_ib_create_qp_resp *response)
 {
 	response->comp_mask =

@@ -42,7 +42,7 @@ int firmware_query(struct object *object, struct firmware *f);
 int firmware_modify(struct object *object, struct firmware *f);
 
 void firmware_event(const struct object *of, int event);
-/* Return memory of the process; NULL: no such memory, or not so much of it. */
+/* Return memory of the process; NULL: the memory does not exist, or is shorter. */
 void *firmware_memory(uint32_t id, uint64_t offset, size_t length);
 
 /* mlx5_devx.c. EPROTONOSUPPORT: the method belongs to no object of DEVX. */

@@ -110,7 +110,7 @@ static void transmit(struct mlx5_packet *p)
 		receive(&copy);
 }
 
-/* Read the packet again as it left a table. */
+/* Read the packet again after a table may have changed it. */
 static bool packet_of(const struct lab_steered *end, struct mlx5_packet *p)
 {
 	p->length = end->length;

@@ -14,7 +14,7 @@ enum {
 	WQ = 0x50,	    /* in the creation of an RQ or an SQ */
 	QUEUE = 0x20,	    /* context of an RQ, an SQ, a TIR or a table */
 	QUEUES = 0x110,	    /* numbers of the queues of a table */
-	IS_TABLE = 1 << 28, /* kind of a TIR: it has a table */
+	IS_TABLE = 1 << 28, /* kind of a TIR that has a table */
 	IS_READY = 1,
 	TIRS_FROM = 0x500,
 	TIR_STEP = 0x40,
@@ -28,7 +28,7 @@ void mlx5_tir_assign(struct object *qp)
 
 /* ---- hash */
 
-/* The hash of Toeplitz: the window moves over the key. */
+/* Compute a Toeplitz hash. The window moves over the key. */
 static uint32_t hash_of(const uint8_t key[HASH_KEY], const uint8_t *bytes, size_t length)
 {
 	uint32_t window = get32(key), hash = 0;

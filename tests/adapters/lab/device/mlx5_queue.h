@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queues of raw packets, of verbs and of the firmware, and TIRs: by the address of a TIR a packet
- * reaches one queue, or one of a table of queues that a hash chooses. */
+/* Raw packet queues, made by verbs and by commands to the firmware, and TIRs. A TIR leads a packet
+ * to its queue, or to one of a table of queues, which a hash chooses. */
 #ifndef DEVICES_MLX5_QUEUE_H
 #define DEVICES_MLX5_QUEUE_H
 
@@ -10,7 +10,7 @@ enum {
 	HASH_KEY = 40,
 };
 
-/* How a hash chooses one of several queues. */
+/* The input of the hash that chooses one of several queues. */
 struct mlx5_spread {
 	uint64_t fields; /* bits of MLX5_RX_HASH_ */
 	uint8_t key[HASH_KEY];
@@ -18,7 +18,7 @@ struct mlx5_spread {
 
 /* Give a queue pair the number of a TIR. */
 void mlx5_tir_assign(struct object *qp);
-/* Return the queue that a packet reaches by an address, or NULL. *ret_hash: 0: no hash */
+/* Return the queue to which the address of a TIR leads a packet, or NULL. *ret_hash: 0: no hash */
 struct object *mlx5_queue_find(const struct mlx5_packet *p, uint64_t address, uint32_t *ret_hash);
 
 /* Create a CQ, an RQ or an SQ of the firmware. EPROTONOSUPPORT: the command creates none of these.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Root tables in run mode: the kernel's matchers and rules, compared with the outer headers of a
- * frame. A rule has actions, and sends the frame to a table or to a TIR, or drops it. */
+/* Root tables in run mode. The kernel's matchers and rules are compared with the outer headers of a
+ * frame. A rule executes its actions, then sends the frame to a table or to a TIR, or drops it. */
 #include "tests/adapters/lab/device/mlx5_steering.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum {
 	OP_ALLOC_COUNTER = 0x939,
 	LIST_MOST = 8, /* actions or counters of a rule */
 	ID_MASK = 0xffffff,
-	MATCHER = 1, /* no opcode: a matcher of the kernel */
+	MATCHER = 1, /* stands in place of an opcode for a matcher of the kernel */
 	CRITERIA_OUTER = 1,
 };
 
@@ -195,7 +195,7 @@ static uint64_t destination(const struct root_rule *rule, enum mlx5_tables table
 	return tables == TABLES_SEND && !rule->drops ? LAB_ALLOW_TX : LAB_DROP_RX;
 }
 
-/* Execute a rule. A walk of tables begins without the tag of this rule. */
+/* Execute a rule. A tag that a later table sets replaces the tag of this rule. */
 static int rule_run(const struct root_rule *rule, struct mlx5_packet *p, enum mlx5_tables tables,
 		    struct lab_steered *ret)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Actions of the kernel's rules that change a packet: lists of changes of headers in the format of
- * the firmware's commands, and headers of tunnels that are added or removed. */
+/* Actions of the kernel's rules that change a packet. They are lists of changes to fields, in the
+ * format of the firmware's commands, or add or remove the header of a tunnel. */
 #include "tests/adapters/lab/device/mlx5_steering.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ struct action {
 	uint8_t data[DATA_MOST];
 };
 
-/* A field that a change names: its place behind the beginning of a header. */
+/* The fields that a change can name, with their offsets in a header. */
 static const struct place {
 	uint8_t field, offset, bytes;
 	enum {
@@ -47,7 +47,7 @@ static const struct place *place_find(uint32_t field)
 	return NULL;
 }
 
-/* Return whether the model executes the change: it sets a whole field. */
+/* Return whether the model can execute the change, which must set a whole field. */
 static bool is_known(const uint8_t *change)
 {
 	uint32_t word = get32(change), length = word & 0x1f ? word & 0x1f : 32;

@@ -138,7 +138,7 @@ void mlx5_steering_caps(struct firmware *f, unsigned group)
 		break;
 	case GROUP_NIC_TABLES:
 		firmware_put(f, 0x14, ENCAP_MOST);
-		/* The kernel's tables change headers, too. */
+		/* Rules of the kernel's tables can change headers, too. */
 		if (model_has_frames()) {
 			firmware_put(f, 0x14, 1u << 31 | 12u << 16);
 			firmware_put(f, 0x50, 1u << 24);

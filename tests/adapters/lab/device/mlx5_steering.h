@@ -76,14 +76,14 @@ void mlx5_counter_query(struct firmware *f);
 /* mlx5_root.c: a matcher and a rule of the kernel. 0 or a positive errno. */
 int mlx5_root_matcher(struct object *object, struct ib_uverbs_ioctl_hdr *call);
 int mlx5_root_rule(struct object *object, struct ib_uverbs_ioctl_hdr *call);
-/* Let a packet meet the rules of a root table. ENOENT: it matches none. */
+/* Compare a packet with the rules of a root table, and execute one. ENOENT: no rule matches. */
 int mlx5_root_pass(struct mlx5_packet *p, enum mlx5_tables tables, struct lab_steered *ret);
 
 /* mlx5_rule.c: an action of the kernel, and its execution on a packet. */
 int mlx5_rule_action(struct object *object, struct ib_uverbs_ioctl_hdr *call);
 int mlx5_rule_act(const struct object *object, struct mlx5_packet *p);
 
-/* mlx5_frame.c: a frame that arrived by the wire, and one that a queue sends. */
+/* mlx5_frame.c: receive a frame from the wire; send a frame of a queue. */
 void mlx5_frame(const void *frame, size_t length);
 void mlx5_send_frame(struct object *qp, const void *frame, size_t length);
 
@@ -94,13 +94,13 @@ bool mlx5_packet_make(const void *frame, size_t length, const struct lab_origin 
 /* mlx5_walk.c: follow entries from @address on until a packet leaves the memory. */
 int mlx5_walk(struct mlx5_packet *p, uint64_t address, struct lab_steered *ret);
 
-/* mlx5_object.c: return where packets enter a table of the firmware, or 0. */
+/* mlx5_object.c: return the address at which packets enter a table of the firmware, or 0. */
 uint64_t mlx5_table_enter(uint32_t id, bool is_sent);
-/* What happens to the copies of a packet; NULL: nothing. */
+/* Handles a copy of a packet; NULL: copies are dropped. */
 extern void (*mlx5_copy_end)(const struct lab_steered *end);
-/* Add to the answer of a query what only objects of steering have. */
+/* Add the members that only objects of steering have to the answer of a query. */
 void mlx5_object_query(const struct devx *devx, struct firmware *f);
-/* Let a packet pass an object of the firmware. Return the next address; 0: it ends there. */
+/* Let a packet pass an object of the firmware. Return the next address; 0: the packet ends. */
 uint64_t mlx5_object_follow(const struct mlx5_packet *p, uint64_t address, struct lab_steered *ret);
 
 /* mlx5_act.c: execute the actions of an entry that hits. Return 0 or an errno. */

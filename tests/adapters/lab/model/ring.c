@@ -229,9 +229,9 @@ bool model_receive_all(void)
 	return qps || srqs;
 }
 
-/* Execute the writes of queue pairs that are connected to themselves. Return whether some are not
- * complete: by them software writes steering entries, which an adapter does sooner than a program
- * can post its next request. */
+/* Execute the writes of queue pairs that are connected to themselves. Software uses them to write
+ * steering entries. An adapter executes them before a program can post its next request. Return
+ * whether some are not complete. */
 static bool is_writing(void)
 {
 	bool did = false;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests of the backend's queue pairs. A header of its own: unsent.c sees the inside of uroce. */
+/* Requests of the backend's queue pairs. This is a separate header, because unsent.c includes
+ * headers of uroce. */
 #ifndef DEVICES_UNSENT_H
 #define DEVICES_UNSENT_H
 

@@ -5,8 +5,8 @@
  *
  * usage: mlx5_steering_instructions RULES [memory]
  *
- * memory: write how many bytes of memory a rule needs. They contain its part of the domain and of
- * the tables. tables.
+ * memory: print the bytes of memory that a rule needs, including its part of the domain and of the
+ * tables.
  */
 #include <arpa/inet.h>
 #include <stdbool.h>

@@ -30,8 +30,8 @@
  *
  * - DEVICES_HOST: words, separated by commas, that change the host: no-wc has no write
  *   combining, new-firmware has version 16.35.1, raw-numbers returns the firmware's numbers of
- *   raw packet queue pairs, out-of-order has mlx5's queue pairs whose data may arrive so, clock has
- *   a counter of mlx4, old-firmware has mlx5's completions of version 0,
+ *   raw packet queue pairs, out-of-order has mlx5's queue pairs whose data may arrive out of order,
+ *   clock has a counter of mlx4, old-firmware has mlx5's completions of version 0,
  *   old-kernel answers as the drivers of Linux 5.4, all-capabilities advertises capabilities that
  *   some provider does not serve, large-pages has pages of 64 KiB, kernel-doorbells and
  *   no-status-page change the driver of cxgb4, steering-0 to steering-3 let
