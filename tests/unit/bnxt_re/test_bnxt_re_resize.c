@@ -73,7 +73,8 @@ static void test_unread(void **state)
 	device_writes(f, 1, 2, 1);
 	device_writes(f, 2, 0, CUT_OFF | 1);
 	assert_int_equal(resize(f, 100), 0);
-	/* The new index 0 is below the old one: the next phase. The toggle is that of the entry. */
+	/* The new index 0 is below the old one, therefore the next phase begins. The doorbell has
+	 * the toggle of the entry. */
 	assert_int_equal(fake_doorbell(f), 0x9400000303000000);
 	request_of(IB_USER_VERBS_CMD_POLL_CQ, sizeof(struct ib_uverbs_poll_cq));
 	must_poll(f, 0);

@@ -18,7 +18,7 @@ static void post(struct fake *f, int count)
 	}
 }
 
-/* A completion stands for all sends up to its index, in each phase of the ring of completions. */
+/* A completion completes all sends up to its index, in each phase of the completion queue. */
 static void test_sends(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);

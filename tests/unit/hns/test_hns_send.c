@@ -175,7 +175,7 @@ static void test_direct(void **state)
 	assert_int_equal(hns_post_send(&f->qp.vqp.qp, &wr, &bad), EINVAL);
 	assert_ptr_equal(bad, &second);
 	assert_int_equal(le64toh(f->direct[0]), 0x0005000400000033);
-	/* The bits of the page are gone in the next phase. */
+	/* In the next phase the bits for the direct page are clear again. */
 	f->qp.sq.head = f->qp.sq.tail = SENDS;
 	wr.next = NULL;
 	f->qp.sq.direct = NULL;

@@ -11,7 +11,7 @@
 
 enum {
 	QP_ID = 0x20,
-	SLOTS = 8, /* of each ring, of which one stays empty */
+	SLOTS = 8, /* slots of each ring; one of them stays empty */
 	SLOT = 128,
 	ENTRIES = 4,
 };
@@ -28,11 +28,11 @@ struct fake {
 	_Alignas(16) char sends[SLOTS * SLOT], receives[SLOTS * SLOT], shares[SLOTS * SLOT];
 	_Alignas(16) char window[SLOT];
 	struct oc_cqe sent_cqes[ENTRIES], received_cqes[ENTRIES];
-	uint32_t places[2]; /* entries that the device wrote: of sends, and of receives */
+	uint32_t places[2]; /* number of entries that the device wrote: for sends, for receives */
 	uint32_t registers[5];
 };
 
-/* @changes: the bit of a valid entry changes with each lap. */
+/* @changes: the bit of a valid entry changes with each wrap. */
 struct fake *fake_create(enum ibv_qp_type type, bool changes);
 void fake_free(struct fake *f);
 int fake_post(struct fake *f, struct ibv_send_wr wr);
@@ -40,7 +40,7 @@ int fake_post(struct fake *f, struct ibv_send_wr wr);
 int fake_send(struct fake *f, uint64_t wr_id, unsigned int flags, const void *data,
 	      uint32_t length);
 int fake_receive(struct fake *f, uint64_t wr_id);
-/* Write an entry as the device does. @tag: of a shared receive, or 0 */
+/* Write an entry as the device does. @tag: tag of a shared receive, or 0 */
 void fake_sent(struct fake *f, uint32_t id, uint32_t index, uint32_t status);
 void fake_received(struct fake *f, uint32_t id, uint32_t tag, uint32_t flags);
 int fake_poll(struct oc_cq *cq, struct ibv_wc *wc, int count);

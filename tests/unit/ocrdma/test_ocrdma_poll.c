@@ -13,8 +13,8 @@ static void post(struct fake *f, uint64_t wr_id, unsigned int flags)
 	assert_int_equal(fake_send(f, wr_id, flags, "", 1), 0);
 }
 
-/* Each lap of the ring has valid entries, whether the process clears old ones or the bit changes.
- */
+/* Entries are valid after each wrap of the ring. Either the process clears old entries, or the bit
+ * of valid entries changes. */
 static void test_laps(void **state)
 {
 	for (int changes = 0; changes < 2; changes++) {
@@ -33,7 +33,7 @@ static void test_laps(void **state)
 	}
 }
 
-/* An entry completes several sends, of which the caller has room for some. */
+/* An entry completes more sends than the caller has room for. */
 static void test_parts(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC, false);
@@ -52,8 +52,8 @@ static void test_parts(void **state)
 	fake_free(f);
 }
 
-/* The adapter reports one failure. The library completes what is left, in both queues, and what is
- * posted later. */
+/* The adapter reports one failure. The library completes the other requests of both queues, and
+ * later ones. */
 static void test_flush(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC, false);

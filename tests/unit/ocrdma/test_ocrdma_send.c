@@ -4,8 +4,8 @@
 
 static char data[97];
 
-/* Data of each size lie behind the header, with room for at least one entry. The adapter gets the
- * same bytes as a copy. */
+/* Inline data of each size lie behind the header, in the room of at least one entry. The adapter
+ * gets a copy of the same bytes. */
 static void test_inline(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC, false);

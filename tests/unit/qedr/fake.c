@@ -96,7 +96,7 @@ int fake_receive(struct fake *f, uint64_t wr_id, int sges)
 	return qedr_post_recv(&f->qp.vqp.qp, &wr, &bad);
 }
 
-/* Write the rest of an entry, and its flags with the bit of the lap as the last byte. */
+/* Write the rest of an entry. Its last byte has the flags and the phase bit. */
 static void entry_end(char *cqe, uint64_t cookie, uint8_t flags, uint8_t status, uint32_t place)
 {
 	uint64_t word = htole64(cookie);

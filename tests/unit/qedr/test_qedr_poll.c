@@ -3,7 +3,7 @@
 #include "tests/unit/qedr/fake.h"
 
 enum {
-	LAPS = 70000, /* sends: their counters have 16 bits */
+	LAPS = 70000, /* number of sends: more than their counters of 16 bits hold */
 	RECEIVED = CQE_RECEIVED << CQE_TYPE_SHIFT,
 	SHARED = CQE_SHARED << CQE_TYPE_SHIFT,
 	REMOTE_ACCESS = 7,
@@ -32,7 +32,7 @@ static void test_counters(void **state)
 	fake_free(f);
 }
 
-/* An entry completes several sends, of which the caller has room for some. */
+/* An entry completes more sends than the caller has room for. */
 static void test_parts(void **state)
 {
 	struct fake *f = fake_create();
@@ -85,7 +85,7 @@ static void test_wrong(void **state)
 	assert_int_equal(f->send_cq.consumed, 5);
 	fake_sent(f, f->qp.cookie, 1, 0);
 	assert_int_equal(fake_poll(&f->send_cq, wc, 4), 1);
-	/* Receives that nobody posted, and a shared one without an SRQ. */
+	/* Entries of a receive that was not posted, and of a shared receive without an SRQ. */
 	fake_received(f, f->qp.cookie, RECEIVED, 1, 0);
 	fake_received(f, f->qp.cookie, SHARED, 1, 0);
 	fake_received(f, f->qp.cookie, RECEIVED, 3, RECEIVED_FLUSHED);
@@ -119,7 +119,7 @@ static void test_receives(void **state)
 	fake_free(f);
 }
 
-/* Entries of a destroyed queue pair complete nothing for its successor, which has its number. */
+/* Entries of a destroyed queue pair complete nothing for a later queue pair of the same number. */
 static void test_clean(void **state)
 {
 	struct fake *f = fake_create();
@@ -135,7 +135,7 @@ static void test_clean(void **state)
 	fake_free(f);
 }
 
-/* Each doorbell has the request for an event, until the event has come. */
+/* Each doorbell repeats the request for an event until the event has come. */
 static void test_arm(void **state)
 {
 	struct fake *f = fake_create();

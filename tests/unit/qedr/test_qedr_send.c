@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests in the ring: where they lie, where they go round its end, and which are refused. */
+/* Requests in the ring: their places, requests across the end of the ring, and refused requests. */
 #include "tests/unit/qedr/fake.h"
 
 static char data[INLINE_MAX + 1];
@@ -12,7 +12,8 @@ static char inline_byte(const struct fake *f, uint32_t first, uint32_t at)
 	return f->sends[(first * ELEMENT + byte) % sizeof(f->sends)];
 }
 
-/* The device finds each request behind the last one. Requests of all sizes go round the end. */
+/* Each request lies behind the previous one. Requests of all sizes continue at the beginning of the
+ * ring. */
 static void test_inline(void **state)
 {
 	struct fake *f = fake_create();
@@ -95,7 +96,7 @@ static void test_full(void **state)
 	struct fake *f = fake_create();
 	struct ibv_wc wc;
 
-	/* As many as the ring has elements for: the kernel's rings have room for all requests. */
+	/* Limit the requests to this small ring. The kernel's rings have room for all requests. */
 	f->qp.sq.max_post = 6;
 	for (int i = 0; i < 6; i++)
 		assert_int_equal(fake_post(f, i, 0, data, 8), 0);
@@ -103,12 +104,12 @@ static void test_full(void **state)
 	fake_sent(f, f->qp.cookie, 6, 0);
 	assert_int_equal(fake_poll(&f->send_cq, &wc, 1), 0);
 	assert_int_equal(fake_post(f, 7, IBV_SEND_SIGNALED, data, 8), 0);
-	f->qp.sq.max_post = 0; /* a state that accepts none */
+	f->qp.sq.max_post = 0; /* as in a state that accepts no requests */
 	assert_int_equal(fake_post(f, 8, 0, data, 8), EINVAL);
 	fake_free(f);
 }
 
-/* A list of which a request is refused announces those before it, once. */
+/* If a request of a list is refused, one doorbell announces the requests before it. */
 static void test_list(void **state)
 {
 	struct fake *f = fake_create();

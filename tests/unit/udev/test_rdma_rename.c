@@ -170,7 +170,7 @@ static void test_unknown_policy(void **state)
 	free(said);
 }
 
-/* udev discards standard error, therefore the journal has each reason. */
+/* The journal has each reason, because udev discards standard error. */
 static void test_words_too_many_or_few(void **state)
 {
 	struct capture c;

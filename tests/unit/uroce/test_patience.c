@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The patience with a peer on this host that has not read its packets: it has any time as long as
- * it reads others. */
+/* The time that a peer on this host has to read its packets. It has any time as long as it reads
+ * earlier packets. */
 #include "tests/unit/uroce/fixture.h"
 
 enum {
@@ -9,7 +9,7 @@ enum {
 	RETRIES = 2,
 	TIMEOUT = 18,		  /* 1.07 s */
 	BEHIND = 1 << 20,	  /* bytes that the peer has not read when the packet is sent */
-	LONG = 3600,		  /* s */
+	LONG = 3600,		  /* s in which a slow peer reads its packets */
 	LIMIT = 2 * (RETRIES + 2) /* s after which a peer that does nothing is given up */
 };
 
@@ -17,7 +17,7 @@ static struct uroce_cq *cq;
 static struct uroce_qp *qp;
 static uint64_t now; /* the test moves it */
 
-/* What the path sees of the peer. */
+/* The state of the peer as the path sees it. */
 static struct {
 	uint32_t unread; /* bytes before the packet */
 	uint32_t pace;	 /* bytes that it reads in a second */
@@ -78,7 +78,7 @@ static void end(void)
 	fixture_cq_free(cq);
 }
 
-/* Let up to @seconds pass. Return whether the queue pair was given up. */
+/* Let up to @seconds pass. Return whether the queue pair failed. */
 static bool given_up(unsigned int seconds)
 {
 	for (unsigned int ms = 0; ms < 1000 * seconds && !qp->counters.retry_exceeded; ms++) {
@@ -130,7 +130,7 @@ static void test_silent_and_busy(void **state)
 	end();
 }
 
-/* A peer that continues after a while is not given up, and then has the usual patience. */
+/* A peer that stops for a while and continues does not fail. After that it has the usual time. */
 static void test_continues(void **state)
 {
 	begin(BEHIND, 0);

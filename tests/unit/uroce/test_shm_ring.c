@@ -153,7 +153,7 @@ static uint32_t unread(uint32_t *mark, bool anew)
 	return uroce_shm_ops.unread(&t.shm.path, &av, 0, mark, anew);
 }
 
-/* Records behind the mark do not count, and a mark from long ago has been read. */
+/* Records behind the mark do not count. The peer has read all bytes before an old mark. */
 static void test_unread(void **state)
 {
 	uint32_t line = shm_record_lines(SMALL) * SHM_LINE, mark = 0;
