@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The short path of small sends (providers/uroce/host/short_way.h) has exactly the effect of the
- * engine. Each input runs twice, with and without it, and the completions and the state of the
- * queue pairs must be the same. The packets come through shared memory, or by the network if the
- * first byte has its highest bit.
+ * Check that the short way of small sends (providers/uroce/host/short_way.h) has exactly the effect
+ * of the engine. Each input runs twice, with and without the short way. The completions and the
+ * state of the queue pairs must be the same. The packets come through shared memory, or by the
+ * network if the first byte has its highest bit.
  *
  * An input is a list of actions, each a byte and the bytes that it needs.
  */
@@ -241,8 +241,8 @@ static void live(const uint8_t *data, size_t size, bool short_way, struct outcom
 	by_network = size && data[0] & 0x80;
 	by_short_way = short_way;
 	victim_begin(!by_network, false);
-	/* The ring does not wrap, and the ring need not grow: the moment at which a ring is full
-	 * depends on the place of its records, which may differ. */
+	/* Let the ring be so large that it never wraps or grows. Records may have other places in
+	 * the second run, therefore the ring could be full at another moment. */
 	victim.peer.link.tx_open = victim.peer.link.tx_span;
 	for (int i = 0; i < VICTIM_QPS; i++)
 		victim.qp[i].short_way &= short_way;

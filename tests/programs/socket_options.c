@@ -183,7 +183,7 @@ static void case_shutdown(void)
 	close(e.listener);
 }
 
-/* ---- options that RDMA has no use for ---- */
+/* ---- options without a meaning for RDMA ---- */
 
 static int option_of(int fd, int level, int name)
 {
@@ -236,7 +236,7 @@ static void case_options_kept(void)
 	}
 }
 
-/* Only TCP can serve some options, and then TCP does. */
+/* SO_BINDTODEVICE makes the socket a TCP socket, because only TCP can serve it. */
 static void case_bound_to_interface(void)
 {
 	struct sockaddr_in address;
@@ -313,7 +313,7 @@ static pid_t listen_start(const char *name)
 	return pid;
 }
 
-/* Return how many of ten connects each of both served; all are served. */
+/* Connect ten times. Return the number of connections that each of both processes accepted. */
 static void served(const struct sockaddr_in *address, int counts[2])
 {
 	counts[0] = counts[1] = 0;
@@ -328,7 +328,7 @@ static void served(const struct sockaddr_in *address, int counts[2])
 	}
 }
 
-/* All connects are served while two processes share a port, and when one has ended. */
+/* All connects succeed while two processes share a port, and after one of them has ended. */
 static void case_port_of_processes(void)
 {
 	struct sockaddr_in address;

@@ -17,8 +17,7 @@ enum {
 	TOLD = 3,
 	WRITES = 64,
 	MANY = 8192,
-	PATIENCE = 256, /* times as many: a flow that lost packets twice rests for a million
-			   messages */
+	PATIENCE = 256, /* times MANY: after two losses a flow is not used for a million messages */
 	IN = 0,		/* offsets in the buffer */
 	OUT = 32768,
 	WRITTEN = 61440,

@@ -105,8 +105,8 @@ static void rests_end_early(void)
 
 enum heir {
 	NO_CHILD,
-	FORKED,	    /* the C library sees the fork, so that the child closes what it inherited */
-	FORKED_RAW, /* the child keeps everything */
+	FORKED,	    /* the C library sees the fork, and the child closes inherited descriptors */
+	FORKED_RAW, /* the child keeps inherited descriptors and mappings */
 };
 
 /* Start a child that outlives this process. Report its number. */
@@ -137,8 +137,8 @@ static void many(int socket, int heir)
 	pause();
 }
 
-/* Kill a process with many connected queue pairs. Return the number of the child that lives on; 0:
- * none. No number comes twice in the processes of a case. */
+/* Kill a process with many connected queue pairs. Check that no earlier process of the case had one
+ * of their numbers. Return the pid of the child that lives on; 0: none. */
 static pid_t process_kill(enum heir heir)
 {
 	static bool used[NUMBERS];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A peer that is in the middle of a copy to the memory of a stream, and stays there. The stream is
- * closed meanwhile. rclose() returns, and the memory stays mapped until the copy has ended.
+ * A peer is stopped in the middle of a copy to the memory of a stream, and the stream is closed
+ * meanwhile. rclose() returns, and the memory stays mapped until the copy has ended.
  *
- * The peer is a queue pair that writes from a page that is missing. userfaultfd(2) stops the copy
- * there for as long as the case needs.
+ * The peer is a queue pair that writes from memory with a missing page. userfaultfd(2) stops the
+ * copy at this page for as long as the case needs.
  *
- * Also a peer that does not end its handshake: a listener that has such connections is closed.
+ * Another case closes a listener with peers that do not end their handshake.
  */
 #include <endian.h>
 #include <fcntl.h>
@@ -26,17 +26,17 @@
 #include "tests/lib/rt_rsocket.h"
 
 enum {
-	SIZE = 2 * 4096, /* of the copy; the second page is missing */
-	LONG_S = 20,	 /* far more than rclose() may wait */
+	SIZE = 2 * 4096, /* bytes of the copy; the second page of its source is missing */
+	LONG_S = 20,	 /* s: far more than rclose() may wait */
 	RECEIVES = 4,
 	HALF_OPEN = LONG_S + 5, /* connections; a second for each is too long */
 };
 
-/* Words between the two processes. */
+/* Messages between the two processes. */
 enum word {
-	INSIDE, /* peer: the copy is in the middle; the address of the stream's memory follows */
-	GO_ON,	/* stream: the page may come */
-	OVER,	/* peer: the copy has ended */
+	INSIDE, /* from the peer: the copy has stopped; the address of stream.memory follows */
+	GO_ON,	/* from the stream: let the copy continue */
+	OVER,	/* from the peer: the copy has ended */
 };
 
 /* --- the peer --- */
@@ -51,7 +51,7 @@ static struct {
 	uint32_t key;
 } peer;
 
-/* Its receives take the messages of the stream, so that the stream sends its end at once. */
+/* Post receives for the messages of the stream, so that the stream can send its end at once. */
 static void queues_create(void)
 {
 	struct ibv_qp_init_attr attr = { .cap = { 1, RECEIVES, 1, 1 }, .qp_type = IBV_QPT_RC };
@@ -109,7 +109,7 @@ static void peer_memory(void)
 	CHECK_OK(ioctl(peer.faults, UFFDIO_REGISTER, &range));
 }
 
-/* Answer the stream, because the thread that copies cannot. */
+/* Serve the missing page, and answer the stream, because the thread that copies is stopped. */
 static void *gap_serve(void *arg)
 {
 	struct pollfd ready = { .fd = peer.faults, .events = POLLIN };
@@ -217,7 +217,7 @@ static void stream_close(int fd)
 	CHECK_OK(pthread_join(thread, NULL));
 }
 
-/* Other streams do not wait. */
+/* Check that other streams do not wait for the copy. */
 static void others_go_on(void)
 {
 	uint16_t port;
@@ -234,7 +234,7 @@ static void others_go_on(void)
 	CHECK_OK(rclose(listening));
 }
 
-/* The copy ends, and then the memory is given back. */
+/* Let the copy end. The memory is unmapped afterwards. */
 static void copy_end(void)
 {
 	rt_tell(stream.peer.socket, GO_ON);
@@ -277,7 +277,7 @@ static void resets(void)
 	close_run(&(struct linger){ .l_onoff = 1 }, 0);
 }
 
-/* A listener ends with a connection that nobody has accepted. */
+/* Close a listener with a connection that the program has not accepted. */
 static void never_accepted(void)
 {
 	stream_open(false);
