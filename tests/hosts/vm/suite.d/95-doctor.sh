@@ -114,7 +114,7 @@ done
 # stays, without limits.
 echo "rxe0 hca_handle=max hca_object=max" >/sys/fs/cgroup/jobs/rdma.max
 
-# The second ladder. A healthy host has no finding.
+# The ladders --transfer, --watch and --speed. A healthy host has no finding.
 # line STATE RUNG WORDS: check a row of the last report.
 line()
 {
@@ -131,7 +131,7 @@ done
 line ok hugepages 'huge pages are free'
 expect 0 'No fault' '' $uid1000 rdma-doctor --transfer --watch 1 --speed
 
-# Broken states of it. 96-doctor-speed.sh has more of --watch, and 97-doctor-peer.sh those of --peer.
+# Broken states of the host. 96-doctor-speed.sh has more of --watch, and 97-doctor-peer.sh those of --peer.
 for limit in 5 6; do
     echo "rxe0 hca_handle=max hca_object=$limit" >/sys/fs/cgroup/jobs/rdma.max
     expect $((21 + limit)) "rdma cgroup permits hca_object=$limit" "rxe0 hca_object=max' > /sys/fs/cgroup/jobs/rdma.max" \

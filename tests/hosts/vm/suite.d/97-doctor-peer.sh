@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Run rdma-doctor --peer between two rxe devices: over a path without a fault, and over paths with one fault each. A server that
-# gets no processor time is no fault here, because the kernel takes the data.
+# Run rdma-doctor --peer between two rxe devices: over a path without a fault, and over paths with one fault each. A server
+# without processor time is not among the faults, because the kernel receives the data.
 #
 # rxe sends only in the first network namespace. Therefore both devices are in it, one at each end of the veth pair vm0 and vm1.
 # Routing rules put the packets between the two addresses on this cable, although both addresses are local.
@@ -10,7 +10,7 @@ set -e
 export UROCE=off INSIDE=env HERE=192.0.2.1 HERE6=2001:db8::1 HERE_DEV=vm0 THERE=192.0.2.2 THERE6=2001:db8::2 THERE_DEV=vm1
 modprobe -a nf_tables nft_numgen nft_limit
 
-# cable PREFERENCE ADDRESS DEVICE: send packets to ADDRESS by DEVICE. The table has the number of the rule.
+# cable PREFERENCE ADDRESS DEVICE: send packets to ADDRESS by DEVICE. The rule and its table have the number PREFERENCE.
 cable()
 {
     local family=-4
@@ -19,7 +19,7 @@ cable()
     ip $family rule add pref "$1" to "$2" lookup "$1"
 }
 
-# Leave the machine to later items as it was. Packets find their way at each step.
+# Restore the machine for later items. After each step packets still have a route.
 cable_remove()
 {
     local family preference
@@ -66,7 +66,8 @@ until grep -q ACTIVE /sys/class/infiniband/rxe1/ports/1/state; do
     sleep 0.1
 done
 
-# Whether a switch drops under load depends on the rate of the devices. Therefore the fault "a switch that does not mark" is not here.
+# Whether a switch drops under load depends on the rate of the devices. Therefore this item leaves out the
+# fault "a switch that does not mark".
 doctor=$(type -P rdma-doctor)
 for case in well faults; do
     echo "--- $case"
