@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""rdma-conform has at most 6,000 lines of C, without comments and empty lines.
+"""Check that rdma-conform has at most 6,000 lines of C, without comments and empty lines.
 
 usage: size.py FOLDER
 """
@@ -20,7 +20,7 @@ def main():
     files = sorted(Path(sys.argv[1]).glob("*.[ch]"))
     count = sum(lines_of(file.read_text()) for file in files)
     if not files or count > MOST:
-        sys.exit(f"{count} lines in {len(files)} files, at most {MOST} are permitted: share what stands several times")
+        sys.exit(f"{count} lines in {len(files)} files, at most {MOST} are permitted: share repeated code")
     print(f"{count} lines in {len(files)} files")
 
 

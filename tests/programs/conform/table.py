@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Each rule of rdma-conform --list has a fault, and a row of documentation/conform.md: the fault, and the programs it needed.
+"""Check that each rule of rdma-conform --list has a fault, and a row in documentation/conform.md with this fault and the number
+of programs that found it.
 
-With --write, enter the rows of files that faults.sh printed. Rows of other rules stay.
+With --write, enter the rows of files that faults.sh has printed. Keep the rows of other rules.
 
 usage: table.py PROGRAM FAULTS FAULTY-SOURCE PAGE [--write FILE...]
 """
@@ -25,7 +26,7 @@ def faults_of(path):
 
 
 def wrong(rules, faults, source, rows):
-    """Yield what is wrong."""
+    """Yield a text for each mistake of the table."""
     for rule in sorted(rules | faults.keys() | rows.keys()):
         fault, (named, programs) = faults.get(rule), rows.get(rule, (None, 0))
         if rule not in rules:

@@ -336,13 +336,13 @@ def case_live(options):
                            ("on:lo,,nix", "no interface 'nix'")):  # fmt: skip
         rung = next(one for one in report(options, UROCE=setting)["rungs"] if one["rung"] == "uroce")
         assert words in rung.get("cause", rung.get("found")), (setting, rung)
-    # A limit of open files is named, whichever call it stops.
+    # The report names the limit of open files, in whatever call the limit fails.
     for files in (6, 12):
         limited = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", options.program, "--json", "--device", "uroce_lo"]
         result = subprocess.run(limited, stdout=subprocess.PIPE, timeout=120, check=False, env={**os.environ, "UROCE": "on:lo"})
         found = json.loads(result.stdout)
         assert "Too many open files" in found["cause"] and "ulimit -n" in found["fix"], (files, found)
-    # A log file does not keep the cause from the report.
+    # The report has the cause even if the environment names a log file.
     with tempfile.TemporaryDirectory() as folder:
         found = report(options, UROCE="on:nix", VERBS_LOG_FILE=f"{folder}/log")
         assert "no interface 'nix'" in found["cause"], found
@@ -636,7 +636,7 @@ def case_places(options):
 
 
 def case_crowded(options):
-    """Many devices, and many addresses of one, are all counted."""
+    """All devices and all addresses of a device count, even if there are many."""
     many = {}
     for number in range(1, 300):
         many.update({name.replace(DEVICE, f"{DEVICE[:-1]}{number}"): text for name, text in HEALTHY.items() if name.startswith(DEVICE)})

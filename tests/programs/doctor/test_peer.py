@@ -191,7 +191,7 @@ def case_slow(program):
 
 
 def keep_busy(connection, ended):
-    """Ask the server for a datagram again and again, because it ends a silent client."""
+    """Ask the server for a datagram repeatedly, because the server drops a silent client."""
     connection.sendall(hello())
     while not ended.wait(1):
         connection.sendall(message(FLOW, 0, 1, 1, 1, 8))
@@ -231,7 +231,7 @@ def case_absent(program):
 
 
 def check_process_limit(program):
-    """The limit of processes permits the process that checks, and not those that try the device."""
+    """The limit of processes permits the checking process, but not its children, which try the device."""
     command = ["prlimit", "--nproc=2", "setpriv", "--reuid", "64123", "--regid", "64123", "--clear-groups", program]
     if subprocess.run([*command, "--version"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False).returncode:
         print("another user cannot run the program here")
