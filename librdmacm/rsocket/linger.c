@@ -107,7 +107,8 @@ void rs_linger(struct rs_socket *s)
 		r = thread_start(s);
 	if (r == 0)
 		return;
-	rs_debug(s, "no thread ends the socket, the caller does: %s", strerror(-r));
+	rs_debug(s, "no thread could start to end the socket, the caller ends it: %s",
+		 strerror(-r));
 	rs_socket_deliver(s);
 	rs_socket_end(s);
 }
