@@ -157,7 +157,7 @@ int pp_address_parse(const char text[PP_ADDRESS_SIZE], struct pp_dest *ret_dest)
 /*
  * pingpong_data.c: contents of messages with -c. Bytes at multiples of 4096 are 0, and the others
  * depend on their position. Older releases check only these zeros and send one byte value between
- * them. As servers of several QPs they may answer with the message of another QP.
+ * them. A server of an older release with several QPs may answer with the message of another QP.
  */
 void pp_data_fill(uint8_t *data, size_t size);
 /* Fill in data that differ from a correct message at every byte, to detect missing data. */
