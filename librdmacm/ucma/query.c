@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Queries of an identifier in the kernel: addresses, device, paths. If one old command
- * (QUERY_ROUTE: addresses, GIDs and paths) replaces two newer ones, the old command is used. AF_IB
- * needs the newer commands.
+ * Queries of an identifier in the kernel: addresses, device, paths. The old command QUERY_ROUTE
+ * returns addresses, GIDs and paths, and is used where it saves a call of the two newer commands.
+ * AF_IB needs the newer commands.
  */
 #include <string.h>
 
