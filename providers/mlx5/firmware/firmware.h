@@ -83,7 +83,7 @@ struct mlx5dv_devx_obj {
 	uint8_t log_range; /* log2 of the number of objects in a range */
 	void *undo;	   /* with VFIO the command that destroys it; otherwise NULL */
 	uint32_t undo_size;
-	atomic_uint links; /* domains of steering that use it from another one */
+	atomic_uint links; /* number of uses of the object by other domains of steering */
 };
 
 /* Access big-endian words of the structs of the firmware. @offset: in bytes */

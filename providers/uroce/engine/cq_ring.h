@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The destination of a completion. A thread that polls the CQ now and found it empty gets the
- * completion into its array while there is room. All others go into the ring of the CQ. The
- * completions of a QP stay in order, because the holder of the QP's lock sees the earlier ones in
- * the ring.
+ * The destination of a completion. If a thread is polling the CQ and has found it empty, the
+ * completion goes into the thread's array as long as the array has room. All other completions go
+ * into the ring of the CQ. The completions of a QP stay in order, because the holder of the QP's
+ * lock sees earlier completions in the ring.
  */
 #ifndef UROCE_CQ_RING_H
 #define UROCE_CQ_RING_H

@@ -140,7 +140,7 @@ static void place(struct uroce_qp *qp, struct uroce_swqe *wqe, const void *bytes
 		return;
 	worth = is_worth_placing(qp, wqe);
 	qp->req.placed_large = false;
-	/* With a capture, payloads leave in packets. */
+	/* If packets are captured, payloads must be in packets. */
 	if (!worth || !path->ops->rdma || path->host->capture || qp->type != IBV_QPT_RC ||
 	    !nothing_to_overtake(qp))
 		return;

@@ -118,7 +118,7 @@ static bool strand_ready(struct uroce_host *host, unsigned int strand)
 
 /*
  * Ensure that at least one free number of the strand does not rest. If necessary, end the rest of
- * the oldest number. Return: false if QPs have all numbers.
+ * the oldest number. Return: false if QPs use all numbers.
  */
 static bool strand_free(struct uroce_host *host, unsigned int strand)
 {

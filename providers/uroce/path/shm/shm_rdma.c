@@ -133,8 +133,9 @@ int shm_rdma(struct uroce_path *path, const struct uroce_av *av, const struct ur
 	if (r == -EFAULT && uroce_rdma_atomic(rdma))
 		return r;
 	/*
-	 * A page may be missing on either side, and packets find out on which. A copy counts only
-	 * if the peer still lives, because only then the memory certainly belonged to the peer.
+	 * If a page is missing, this process does not know on which side. The request is then sent
+	 * in packets, which find the side. A copy counts only if the peer still lives, because only
+	 * then the memory certainly belonged to the peer.
 	 */
 	return !r && uroce_shm_lives(peer->first_page) ? 0 : -EOPNOTSUPP;
 }
