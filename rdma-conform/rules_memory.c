@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Check who may write which memory until when, and which bytes a success guarantees. */
+/* Rules of memory: which memory a request may write, how long it may write there, and which bytes a
+ * successful completion guarantees. */
 #include <inttypes.h>
 
 #include "rdma-conform/rules.h"
