@@ -100,8 +100,8 @@ enum {
 void peer_message_format(const struct peer_message *message, uint8_t wire[PEER_WIRE_BYTES]);
 int peer_message_parse(const uint8_t wire[PEER_WIRE_BYTES], struct peer_message *ret_message);
 
-/* Send; or receive a message of @type within ten seconds. A SORRY is -ECONNREFUSED with its text in
- * @ret_message. Return: 0 or -errno. */
+/* Send a message, or receive a message of @type within ten seconds. Return 0 or -errno. If a SORRY
+ * arrives, the error is -ECONNREFUSED, and @ret_message has its text. */
 int peer_message_send(int fd, const struct peer_message *message);
 int peer_message_receive(int fd, enum peer_type type, struct peer_message *ret_message);
 /* Return whether a message can be received without waiting. */
