@@ -148,7 +148,7 @@ static void advised(void)
 	struct ibv_sge sge = { (uintptr_t)p, SIZE / 2, mr->lkey };
 	uint32_t now = IBV_ADVISE_MR_FLAG_FLUSH;
 
-	madvise(p, SIZE, MADV_NOHUGEPAGE); /* no more at once than was asked for */
+	madvise(p, SIZE, MADV_NOHUGEPAGE); /* a huge page would load more than the request names */
 	CHECK(!is_there(p));
 	CHECK_OK(ibv_advise_mr(dev->pd, IBV_ADVISE_MR_ADVICE_PREFETCH_NO_FAULT, now, &sge, 1));
 	CHECK(!is_there(p));

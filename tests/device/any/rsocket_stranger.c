@@ -195,7 +195,7 @@ static void rdma_say(struct peer *p, const char *text)
 
 /* ---- receiving ---- */
 
-/* Receive a message by UDP, which must be right with this text. Return its op. */
+/* Receive a message by UDP. Check its header, and that it has this text. Return its op. */
 static int udp_hear(struct peer *p, const char *text)
 {
 	uint8_t bytes[SIZE], right[28];
@@ -331,7 +331,7 @@ static void long_by_udp(void)
 	peer_close(&p);
 }
 
-/* Wrong messages by UDP are dropped, and the next right one is served. */
+/* The socket drops wrong messages by UDP, and serves the next valid message. */
 static void rude_udp(void)
 {
 	struct peer p = peer_open();

@@ -229,8 +229,9 @@ static void pause_until(void)
 		usleep(1000);
 }
 
-/* While no other traffic moves: packets just before the expected number were executed already,
- * and those behind it leave a gap. The right number itself needs the peer's address. */
+/* Send packets with PSNs near the expected one while no other traffic moves. Packets with earlier
+ * PSNs were executed already, and packets with later PSNs leave a gap. A packet with the expected
+ * PSN is accepted only from the peer's address. */
 static void writes_near(struct attacker *stranger, struct attacker *spoofer)
 {
 	pause_until();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Messages from hosts that are not part of a connection. They change nothing for others, and the
- * state that they make this host keep is bounded in number and in time. */
+/* Messages from hosts that are not part of a connection. They have no effect on other connections.
+ * This host keeps state for them only in a limited number and for a limited time. */
 #include <arpa/inet.h>
 #include <endian.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The timer wheel: no timer is early, and the requested time is never too late for a timer. */
+/* The timer wheel: no timer fires early, and uroce_wheel_next() is never later than a timer. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>

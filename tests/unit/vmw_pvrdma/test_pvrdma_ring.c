@@ -382,7 +382,7 @@ enum {
 static const struct attack {
 	const char *what;
 	struct pvrdma_cqe cqe;
-	uint32_t tail; /* 0: behind this entry, which is the first */
+	uint32_t tail; /* value of the tail; 0: the value behind the first entry, which is @cqe */
 	int polled;
 	enum ibv_wc_status status;
 	enum ibv_wc_opcode opcode;

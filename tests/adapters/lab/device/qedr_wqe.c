@@ -476,8 +476,8 @@ unsigned qedr_ignored(const char *region, size_t offset)
 		      : 0;
 }
 
-/* The request that is stored into registers as in the ring: its queue pair, or NULL, and its first
- * element. */
+/* The request that the process also stores into registers: its queue pair, or NULL, and its first
+ * element in the ring. */
 static struct {
 	const struct object *qp;
 	uint8_t request[QEDR_ELEMENT];

@@ -155,7 +155,7 @@ static uint16_t index_of(const struct tags *t, const struct entry *e)
 	return e - t->entries;
 }
 
-/* Return the wr_id of a request of the SRQ on one of its queue pairs. */
+/* Return the wr_id with which the model posts a request of the SRQ to one of its queue pairs. */
 static uint64_t own_id(const struct object *srq, uint16_t id, uint8_t note)
 {
 	const struct work work = { .id = id, .note = note };

@@ -63,7 +63,7 @@ static void post(struct script *s, struct ibv_send_wr wr, int sges, uint32_t len
 				(struct ibv_wc){ .opcode = IBV_WC_SEND });
 }
 
-/* All lengths together go round a ring of 7 requests. */
+/* Send frames of all lengths: more than the 7 requests of the ring, so that the ring wraps. */
 static void send_all(struct script *s)
 {
 	static uint8_t header[54] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14 };

@@ -13,7 +13,7 @@
 
 enum {
 	SGES = 4,
-	ROOM = 15, /* of a ring for 10 requests */
+	ROOM = 15, /* requests that a ring for 10 requests takes */
 	LAPS = 300,
 	RECEIVE = 1 << 29,
 	STATUS_SHIFT = 16,

@@ -47,7 +47,7 @@ static void late(int socket, int arg)
 	live_on();
 }
 
-/* The parent, a process of its own, fails as soon as the child runs. */
+/* Act as the parent in a separate process, and fail as soon as the child runs. */
 static void parent_fails(void (*run)(int socket, int arg))
 {
 	struct rt_child child;

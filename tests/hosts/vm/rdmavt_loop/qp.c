@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-/* The functions by which rdmavt has its driver send, and the operations that there are. */
+/* The functions that rdmavt calls to send, and the table of supported operations. */
 #include <linux/slab.h>
 
 #include "loop.h"
