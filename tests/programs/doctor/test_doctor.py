@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Run rdma-doctor on this machine and on made-up copies of others.
+"""Run rdma-doctor on this machine and on invented copies of other machines.
 
-test_doctor.py <case> <program>: a case is a function below, its assertions are the test.
+test_doctor.py <case> <program>: run a case, which is a function below. Its assertions are the test.
 """
 
 import argparse
@@ -60,7 +60,7 @@ HEALTHY = {
 UVERBS = "sys/class/infiniband_verbs/uverbs0"
 CLASSES = {"sys/class/infiniband": None, "sys/class/infiniband_verbs": None}
 NO_DEVICE = {DEVICE: None, UVERBS: None}
-# uroce takes part: with UROCE=auto it serves where the kernel does not.
+# Files of uroce's provider. With UROCE=auto uroce serves if the kernel has no device.
 UROCE = {"CONFIG/user.driver": "driver user\nmatch userspace\n", "PROVIDER/libuser": ""}
 PCI = "sys/bus/pci/devices/0000:3b:00.0"
 HCA = {f"{PCI}/class": "0x020700\n", f"{PCI}/vendor": "0x15b3\n", f"{PCI}/device": "0x1017\n"}
@@ -75,7 +75,7 @@ SECOND = {
 UNIT = {"proc/self/cgroup": "0::/system.slice/train.service\n"}
 MOUNTS = "27 1 254:0 / / rw - ext4 /dev/vda rw\n24 27 0:6 / /dev rw - devtmpfs devtmpfs rw\n"
 PRIVATE_DEV = {"proc/self/mountinfo": MOUNTS + "90 27 0:99 / /dev ro,nosuid - tmpfs tmpfs ro,mode=755\n"}
-# Namespaces of the host, and a root that is the first process's too.
+# The process has the namespaces of the host and the root folder of the first process.
 ON_THE_HOST = {
     "proc/self/ns/pid": ("link", "pid:[4026531836]"),
     "proc/self/mountinfo": MOUNTS,
@@ -106,7 +106,7 @@ FAULTS = [
     ("memlock of a unit", {}, ["--pid", "77"], 20, "4096 bytes", "systemctl edit train.service"),
     ("no rdma_ucm", {"sys/class/misc/rdma_cm": None}, [], 22, "rdma_ucm", "modprobe rdma_ucm"),
     ("no rdma_cm node", {"dev/infiniband/rdma_cm": None}, [], 22, "does not exist", "c 10 58"),
-    # What was lost is a fault although uroce serves.
+    # A lost device of the kernel is a fault even if uroce serves.
     ("uroce serves", {**CLASSES, **UROCE}, [], 0, "", ""),
     ("uroce serves, no device", {**NO_DEVICE, **UROCE, "sys/module/ib_uverbs/holders/rdma_ucm/x": ""}, [], 0, "", ""),
     ("driver without device", {**NO_DEVICE, **UROCE, "sys/module/ib_uverbs/holders/mlx5_ib/x": "",
@@ -122,7 +122,7 @@ FAULTS = [
     ("ConnectX in Ethernet mode", {**CLASSES, **UROCE, **HCA, f"{PCI}/class": "0x020000\n"}, [], 10, "(15b3:1017)", "modprobe"),
     ("ConnectX in Ethernet mode, Ethernet driver", {**NO_DEVICE, **UROCE, **HCA, f"{PCI}/class": "0x020000\n",
      f"{PCI}/driver": ("link", "../drivers/mlx5_core")}, [], 13, "driver mlx5_core", "modprobe mlx5_ib"),
-    # Kernels since 5.11 have a device of the auxiliary bus where RDMA was not switched off.
+    # Since Linux 5.11 the auxiliary bus has a device unless RDMA was switched off.
     ("ConnectX without RDMA", {**NO_DEVICE, **UROCE, **HCA, f"{PCI}/class": "0x020000\n", "sys/bus/auxiliary/devices/mlx5_core.eth.0/x": "",
      f"{PCI}/driver": ("link", "../drivers/mlx5_core")}, [], 0, "", ""),
     ("ConnectX, unbound function", {**NO_DEVICE, **UROCE, **HCA, f"{PCI}/class": "0x020000\n", "sys/bus/auxiliary/devices/mlx5_core.rdma.0/x": "",
@@ -134,7 +134,7 @@ FAULTS = [
      "ice.roce.0 has no driver", "modprobe auxiliary:ice.roce"),
     ("a network card", {**CLASSES, **UROCE, f"{PCI}/class": "0x020000\n", f"{PCI}/vendor": "0x8086\n",
                         f"{PCI}/device": "0x1533\n"}, [], 0, "", ""),
-    # A node that is not there.
+    # A missing device node.
     ("PrivateDevices", {"dev/infiniband": None, **UNIT, **PRIVATE_DEV}, [], 14, "/dev is private",
      "systemctl edit train.service: [Service] BindPaths=/dev/infiniband"),
     ("a sandbox", {"dev/infiniband": None, **PRIVATE_DEV}, [], 14, "/dev is private", "bind /dev/infiniband"),
@@ -184,7 +184,7 @@ FAULTS = [
     ("a note, strict", {"proc/self/limits": "\nMax locked memory 8388608 8388608 bytes\n"}, ["--strict"], 20, "8388608", "limits.d"),
 ]  # fmt: skip
 
-# A host whose device has a PCI function, in order in all that --speed looks at, and what is wrong with one of it.
+# A host whose device has a PCI function and is without a fault for --speed, and changes that make one fault each.
 FUNCTION = "sys/devices/pci0000:00/0000:3b:00.0"
 CPU = "sys/devices/system/cpu"
 
@@ -246,7 +246,7 @@ SPEED = [
     ("no huge pages", {"sys/kernel/mm/transparent_hugepage/enabled": "always madvise [never]\n"}, 50, "transparent ones are off", "vm.nr_hugepages"),
 ]  # fmt: skip
 
-# Of these nothing may say that there is no fault, whatever the exit code.
+# For these copies the report may not state that there is no fault, with any exit code.
 NOT_WELL = {"one of two", "one adapter of two"}
 
 
@@ -256,7 +256,7 @@ def run(options, *arguments, **environment):
 
 
 def report(options, *arguments, **environment):
-    """The JSON, after what holds for every report was checked."""
+    """Check the properties of every report, and return its JSON."""
     result = run(options, "--json", *arguments, **environment)
     assert all(byte == 10 or 32 <= byte < 127 for byte in result.stdout), result.stdout
     assert result.stderr == b"", result.stderr
@@ -289,7 +289,7 @@ def remove(path):
 
 
 def provider_suffix(options):
-    """What every provider's file name ends with, the number of the interface in it."""
+    """Return the end of the file names of providers, which has the number of the interface."""
     (rxe,) = (Path(options.program).parent.parent / "lib").glob("librxe-rdmav*.so")
     return rxe.name.removeprefix("librxe")
 
@@ -308,14 +308,14 @@ def make_copy(options, root, changes):
 
 
 def case_full(options):
-    """A report that gets lost is no report."""
+    """Check that the program fails if its report is lost."""
     with open("/dev/full", "wb") as full:
         result = subprocess.run([options.program], stdout=full, stderr=subprocess.PIPE, timeout=120, check=False)
     assert result.returncode == 1 and b"could not be written: No space left" in result.stderr, result
 
 
 def case_live(options):
-    """Here, whatever the machine is like: the report is sound; without devices uroce works."""
+    """On any machine the report is valid, and without devices uroce works."""
     # The program examines the shared library, and has no copy of it.
     names = subprocess.run(["nm", "-D", "--undefined-only", options.program], stdout=subprocess.PIPE, check=True, text=True).stdout
     assert " ibv_get_device_list@" in names and " ibv_open_device@" in names, names
@@ -331,7 +331,7 @@ def case_live(options):
     assert found["first_failure"] == "uroce" and "UROCE=on" in found["fix"], found
     found = report(options, "--device", "uroce_lo", UROCE="on:nonsense0")
     assert found["first_failure"] == "uroce" and "nonsense0" in found["cause"], found
-    # Each mistake in the variable is named.
+    # The report names each mistake in the variable.
     for setting, words in (("on:", "UROCE names no interface behind ':'"), ("on:verylonginterfacename1234567", "no interface 'verylonginterfacename1234567'"),
                            ("on:lo,,nix", "no interface 'nix'")):  # fmt: skip
         rung = next(one for one in report(options, UROCE=setting)["rungs"] if one["rung"] == "uroce")
@@ -349,8 +349,8 @@ def case_live(options):
     check_played(options)
 
 
-# What uroce does wrong on demand, and the rung that finds it. Each rung has two QPs of the process. uroce repeats single
-# packets of RC whatever the number of retries is.
+# Faults that uroce makes on demand, and the rungs that find them. Each rung has two QPs of the process. uroce repeats single
+# packets of RC with any number of retries.
 TRANSFER_FAULTS = [
     ("drop=1+:send", "rc", "the SEND: transport retry counter exceeded"),
     ("corrupt=1+:write", "rc", "the RDMA write: transport retry counter exceeded"),
@@ -365,7 +365,7 @@ TRANSFER_FAULTS = [
 
 
 def check_played(options):
-    """The files of uroce-run are not those of the kernel: under it the report is the same."""
+    """Below uroce-run the report is the same, because its files are not mistaken for those of the kernel."""
     expected = report(options, UROCE="on:lo")
     # The address sanitizer must be the first library.
     for way in ("namespace",) if is_sanitized(options.program) else ("namespace", "preload"):
@@ -381,7 +381,7 @@ def check_played(options):
 
 
 def case_transfer(options):
-    """Data goes through a device in order, and what is wrong with one that is not is found."""
+    """Data pass a healthy device, and the report names the fault of a faulty one."""
     found = report(options, "--transfer", "uroce_lo", UROCE="on:lo")
     assert found["exit_code"] == 0, found
     states = {rung["rung"]: rung["state"] for rung in found["rungs"]}
@@ -389,13 +389,13 @@ def case_transfer(options):
     told = found["transfer"]
     assert told["works"] and told["device"] == "uroce_lo" and told["datagrams_arrived"] == told["datagrams_sent"], told
     assert told["rate_mbps"] and told["port_mbps"] and told["latency_median_ns"] <= told["latency_slowest_ns"], told
-    # They wait for timeouts, therefore all at once.
+    # Run all of them at the same time, because they wait for timeouts.
     with concurrent.futures.ThreadPoolExecutor(len(TRANSFER_FAULTS)) as pool:
         reports = list(pool.map(lambda row: report(options, "-t", "uroce_lo", UROCE="on:lo", UROCE_FAULTS=row[0]), TRANSFER_FAULTS))
     for (fault, rung, words), found in zip(TRANSFER_FAULTS, reports):
         assert found["first_failure"] == rung and words in found["cause"], (fault, found)
         assert "UROCE_FAULTS" in found["fix"] and not found["transfer"]["works"], (fault, found)
-    # Not asked for, or of a copy.
+    # --transfer is not given, or the files are a copy.
     states = {rung["rung"]: rung["state"] for rung in report(options, "--device", "uroce_lo", UROCE="on:lo")["rungs"]}
     assert states["rc"] == states["rate"] == "unneeded", states
     with tempfile.TemporaryDirectory() as folder:
@@ -404,7 +404,7 @@ def case_transfer(options):
     assert states["rc"] == "unseen", states
 
 
-# Counters that move while they are watched, and the rung that finds it, with its words. The last ones are a healthy host and
+# Counters that change while they are watched, the rung that finds this, and words of it. The last rows are a healthy host and
 # a file that is no counter.
 HW = f"{DEVICE}/ports/1/hw_counters"
 PORT = f"{DEVICE}/ports/1/counters"
@@ -439,7 +439,7 @@ def counter_file(path, value):
 
 
 def watched(options, folder, moves, *arguments, ending=signal.SIGINT, change=lambda root: None):
-    """Watch a copy in which the counters of @moves move, and end that by a signal."""
+    """Watch a copy in which the counters of @moves change, and end the program by a signal."""
     root = Path(folder)
     start = 2**32 - 2
     make_copy(options, root, {path: counter_file(path, start) for row in WATCHED for path in row[0]})
@@ -472,13 +472,13 @@ def check_watched(options, row):
 
 
 def case_watch(options):
-    """Counters that move are found, with their meaning, in files and in uroce."""
+    """The report has the counters that changed, and their meaning, from files and from uroce."""
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         list(pool.map(lambda row: check_watched(options, row), WATCHED))
     with tempfile.TemporaryDirectory() as folder:
         code, text = watched(options, folder, {f"{HW}/out_of_sequence": 3})
     assert code == 32 and re.search(r"mlx0 port 1 out_of_sequence +3  requests arrived out of sequence", text), text
-    # A counter that was reset, and did not move since.
+    # A counter that was reset and has not changed since.
     with tempfile.TemporaryDirectory() as folder:
         code, text = watched(options, folder, {f"{PORT}/symbol_error": 2 - 2**32})
     assert code == 0 and "0 of " in text, text
@@ -493,7 +493,7 @@ def case_watch(options):
     with tempfile.TemporaryDirectory() as folder:
         code, text = watched(options, folder, {}, ending=signal.SIGTERM)
     assert code == -signal.SIGTERM and not text, text
-    # liburoce has the counters. The dlopen() of the address sanitizer does not search where the program says.
+    # liburoce has the counters. With the address sanitizer dlopen() does not search the run path of the program.
     environment = {"UROCE": "on:lo", "LD_LIBRARY_PATH": str(Path(options.program).parent.parent / "lib")}
     rows = [("drop=3:write", "losses", "out of sequence"), ("corrupt=3:write", "links", "rcvd_icrc_err"), ("seed=1", None, "")]
     for fault, rung, words in rows:
@@ -506,7 +506,7 @@ def case_watch(options):
 
 
 def case_speed(options):
-    """What makes a working host slow, one thing at a time; nothing of it without --speed."""
+    """The report names each cause of a slow host, and only with --speed."""
     for name, changes, code, cause, fix in SPEED:
         check_copy(options, name, {**FAST, **changes}, ["--speed"], code, cause, fix)
     broken = {name: content for row in SPEED[1:3] for name, content in row[1].items()}
@@ -514,7 +514,7 @@ def case_speed(options):
     check_copy(options, "no function", {}, ["--speed", "--strict"], 0, "", "")
 
 
-# Files of a host in order that a user may not read, the exit code, a rung, its state and words of it.
+# Files of a healthy host that a user may not read, the exit code, a rung, its state and words of it.
 CLOSED = [
     ("sys", 10, "kernel", "failed", "may not read"),
     ("sys/class", 10, "kernel", "failed", "may not read"),
@@ -531,7 +531,7 @@ CLOSED = [
 
 
 def case_closed(options):
-    """What another user may not read is unseen, or the finding names the permission."""
+    """If the user may not read a file, its rung is unseen, or the finding names the permission."""
     nobody = {"user": 65534, "group": 65534, "extra_groups": []}
     try:
         subprocess.run([options.program, "--version"], stdout=subprocess.DEVNULL, check=True, **nobody)
@@ -554,7 +554,7 @@ def case_closed(options):
 
 
 def case_shown(options):
-    """Rows that do not matter are shown on request; the JSON has them all."""
+    """The text has unneeded rows only on request, and the JSON has all rows."""
     with tempfile.TemporaryDirectory() as folder:
         make_copy(options, Path(folder), {**CLASSES, **UROCE})
         short = run(options, "--root", folder, UROCE="auto").stdout
@@ -567,7 +567,7 @@ def case_shown(options):
 
 
 def case_json(options):
-    """What programs read: a version of the layout, and each device with what it is used by."""
+    """The JSON has a version of its layout, and each device with its users."""
     changes = {**SECOND, f"{DEVICE}/device": ("link", "../../../devices/pci0000:00/0000:3b:00.0"),
                "sys/devices/pci0000:00/0000:3b:00.0/driver": ("link", "../../../bus/pci/drivers/mlx5_core"),
                f"{OTHER}/ports/1/state": "1: DOWN\n", f"{OTHER}/ports/1/gids": None}  # fmt: skip
@@ -589,14 +589,14 @@ def case_json(options):
 
 
 def numbers_are_numbers(value):
-    """Nothing that is a whole number stands in quotes."""
+    """Check that no whole number is in quotes."""
     for inner in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         assert not (isinstance(inner, str) and re.fullmatch(r"\d+", inner)), inner
         numbers_are_numbers(inner)
 
 
 def killer(call):
-    """A seccomp filter that kills who makes the system call."""
+    """Return a function that sets a seccomp filter, which kills processes that make the system call."""
     filters = [(0x20, 0, 0, 0), (0x15, 0, 1, call), (0x06, 0, 0, 0x80000000), (0x06, 0, 0, 0x7FFF0000)]
     code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *one) for one in filters))
     libc = ctypes.CDLL(None)
@@ -611,7 +611,7 @@ def killer(call):
 
 
 def case_places(options):
-    """In places where programs have little: what is wrong there is said, and nothing else."""
+    """In restricted environments the report names only the fault of the environment."""
     alone = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
     if subprocess.run([*alone, "true"], check=False).returncode:
         print("no namespaces here")
@@ -636,7 +636,7 @@ def case_places(options):
 
 
 def case_crowded(options):
-    """All devices and all addresses of a device count, even if there are many."""
+    """The report counts all devices and all addresses of a device, even if there are many."""
     many = {}
     for number in range(1, 300):
         many.update({name.replace(DEVICE, f"{DEVICE[:-1]}{number}"): text for name, text in HEALTHY.items() if name.startswith(DEVICE)})
@@ -664,7 +664,7 @@ def case_crowded(options):
 
 
 def case_killed(options):
-    """A filter that kills is named, and the library is not blamed for it; nor is the report lost."""
+    """If a filter kills the trial, the report names the filter, and not the library as the cause."""
     calls = {"x86_64": {"bind": 49, "getdents64": 217, "socket": 41},
              "aarch64": {"bind": 200, "getdents64": 61, "socket": 198}}
     calls = calls.get(os.uname().machine)
@@ -688,7 +688,7 @@ def case_killed(options):
 
 
 def covered(options, folder, *arguments, **environment):
-    """Report where an empty file system covers @folder, as in a build sandbox."""
+    """Return the report if an empty file system covers @folder, as in a build sandbox."""
     library = str(Path(options.program).resolve().parent.parent / "lib")
     # The library takes its driver files from the build tree if this file is there.
     script = f'mount -t tmpfs none {folder} && touch {folder}/.build-tree && exec "$0" --json "$@"'
@@ -701,7 +701,7 @@ def covered(options, folder, *arguments, **environment):
 
 
 def broken_plugin(options):
-    """Report where the file of uroce's provider is no library."""
+    """Return the report if the file of uroce's provider is no library."""
     library = Path(options.program).resolve().parent.parent / "lib"
     script = f'mount --bind /dev/null "$(echo {library}/liburoce-rdmav*.so)" && exec "$0" --json'
     result = subprocess.run(["unshare", "-m", "sh", "-c", script, options.program], stdout=subprocess.PIPE, timeout=120, check=False,
@@ -710,13 +710,13 @@ def broken_plugin(options):
 
 
 def is_sanitized(program):
-    """Return whether the program has the address sanitizer, which needs /proc itself."""
+    """Return whether the program has the address sanitizer, which needs /proc."""
     return b"__asan_init" in Path(program).read_bytes()
 
 
 def case_options(options):
     if not is_sanitized(options.program):
-        # The limits cannot be read, and all else is examined.
+        # The program cannot read the limits, and checks the rest.
         states = {one["rung"]: one["state"] for one in covered(options, "/proc")["rungs"]}
         assert states["memlock"] in ("unseen", "unneeded"), states
         # uroce needs no sysfs.
@@ -776,7 +776,7 @@ def case_copies(options):
 
 
 def noise(chance):
-    """What a file might hold: bytes, numbers out of range, long lines, text with strange characters."""
+    """Return a random content of a file: bytes, numbers out of range, long lines or strange characters."""
     kinds = [
         lambda: chance.randbytes(chance.randrange(200)),
         lambda: chance.randbytes(20000),
@@ -789,7 +789,7 @@ def noise(chance):
 
 
 def mangled(chance, content):
-    """The real content with a few bytes changed."""
+    """Return the real content with a few changed bytes."""
     data = bytearray(content.encode())
     for _ in range(chance.randrange(4)):
         if data:

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Run rdma-doctor --peer between two hosts, over a healthy way and over ways with one fault each.
+"""Run rdma-doctor --peer between two hosts, over a path without a fault and over paths with one fault each.
 
 usage: two-hosts test_peer.py CASE PROGRAM [FAULT]...
 
-FAULT: of case "faults", only those with these names. The faults are rules of nftables at the other host, and a server that gets no processor time.
+FAULT: for the case "faults", run only the faults with these names. Most faults are rules of nftables on the other host. In one
+fault the server gets no processor time.
 """
 
 import json
@@ -67,7 +68,7 @@ class Server:
 def rules_set(rule):
     """Replace the rules of the other host. Return whether the kernel has what the rule needs."""
     text = "flush ruleset\ntable inet t {\n"
-    # Both ends may have one network stack: the address tells the direction.
+    # Both ends may be in one network namespace, therefore the address shows the direction.
     for hook, end in (("in", "daddr"), ("out", "saddr")):
         text += f"chain {hook} {{ type filter hook {hook}put priority 0;\n"
         if rule.startswith(hook + " "):
@@ -88,7 +89,7 @@ def ask(program, *options, host=THERE):
 
 
 def ask_patiently(program, **more):
-    """Ask again if a process was late, as on an emulated machine whose host is busy."""
+    """Repeat the run if a process was late, for example because the machine is emulated on a busy host."""
     for _ in range(5):
         found = ask(program, **more)
         if found.get("first_failure") != "peer" or not re.search("did not answer in|stopped in a flow|more than a minute", found["cause"]):
@@ -102,13 +103,13 @@ def state_of(found, rung):
 
 
 def first_failure(found):
-    """The failed rung that comes first. On a busy machine processes do not run in time, which is a failure of its own."""
+    """Return the first failed rung. On a busy machine it may be the rung that finds late processes."""
     failed = [one for one in found["rungs"] if one["state"] == "failed" and "did not run for" not in one["cause"]]
     return failed[0] if failed else {"rung": None, "cause": "", "fix": ""}
 
 
 def assert_well(found):
-    """Nothing is wrong with the way. Processes that do not run are a fault of a busy machine, which "slow" and "ecn" report."""
+    """A path without a fault. On a busy machine "slow" and "ecn" may report late processes."""
     assert found.get("first_failure") in (None, "slow", "ecn"), found
     assert all(state_of(found, rung)[0] in ("ok", "note") for rung in ("peer", "pair", "path", "path_mtu", "dscp", "loss")), found
 
@@ -122,12 +123,12 @@ def case_well(program):
             assert "0 routers" in state_of(found, "dscp")[1], found
             address = "::ffff:" + HERE if host == THERE else HERE6
             assert state_of(found, "pair")[1].startswith(address + " (RoCE v2, MTU 1024)"), found
-            # An interface without DCB: what was not seen, where and why.
+            # For an interface without DCB the report has the unseen rung, the host and the reason.
             state, words = state_of(found, "pfc")
             for where, device in (("this host", os.environ["HERE_DEV"]), (host, os.environ["THERE_DEV"])):
                 assert state == "unseen" and f"on {where}: {device}: its driver or the kernel has no DCB" in words, found
             assert server.line().endswith(": served\n")
-        # Addresses that look like an IPv4 header where a GRH has them.
+        # In the place of a GRH these addresses look like an IPv4 header.
         subprocess.run(["ip", "address", "replace", "2001:db8::4500:1/64", "dev", os.environ["HERE_DEV"], "nodad"], check=True)
         subprocess.run([*INSIDE, "ip", "address", "replace", "2001:db8::4500:2/64", "dev", os.environ["THERE_DEV"], "nodad"], check=True)
         found = ask_patiently(program, host="2001:db8::4500:2")
@@ -163,7 +164,7 @@ def case_faults(program):
 
 
 def stopper(process, ended):
-    """Let the process and its children run for a tenth of the time only."""
+    """Let the process and its children run only for a tenth of the time."""
     while not ended.wait(0.05):
         children = subprocess.run(["pgrep", "-P", str(process.pid)], capture_output=True, text=True, check=False).stdout.split()
         for number in children:
@@ -176,7 +177,7 @@ def stopper(process, ended):
 
 
 def case_slow(program):
-    """A server that hardly runs. nsenter and env became the server, whose child serves the client."""
+    """A server that gets little processor time. nsenter and env execute the server, whose child serves the client."""
     ended = threading.Event()
     with Server(program) as server:
         thread = threading.Thread(target=stopper, args=(server.process, ended))
@@ -198,7 +199,7 @@ def keep_busy(connection, ended):
 
 
 def case_absent(program):
-    """No server, a server of something else, one that says nothing, and one that serves another client."""
+    """No server, a server of another program, a silent server, and a server with another client."""
     with Server(program), socket.create_connection((THERE, PORT)) as connection:
         ended = threading.Event()
         thread = threading.Thread(target=keep_busy, args=(connection, ended))
@@ -215,7 +216,7 @@ def case_absent(program):
     found = ask(program, host="nowhere.invalid")
     assert found["first_failure"] == "peer" and found["cause"].startswith("nowhere.invalid"), found
     assert "getent hosts nowhere.invalid" in found["fix"], found
-    # What this host lacks is not reported of the other one.
+    # The report does not claim a fault of this host for the other one.
     with socket.create_server(("127.0.0.1", PORT)):
         result = subprocess.run([program, "--peer", "127.0.0.1", "--json"], env={**os.environ, "UROCE": "off"}, capture_output=True, text=True, check=False)
     state, cause = state_of(json.loads(result.stdout), "peer")
@@ -243,7 +244,7 @@ def check_process_limit(program):
 
 
 def case_limits(program):
-    """A limit of open files is reported as such, whatever it keeps a side from. An output that is lost ends the server."""
+    """The report names the limit of open files, in whatever call it fails. A server ends if its output is lost."""
     for files in (6, 8, 12, 20):
         with Server(program, files=files) as server:
             found = ask(program)
@@ -272,13 +273,13 @@ def message(kind, *words, text=b""):
 
 
 def hello(**changes):
-    """A client that exists nowhere, or a HELLO that no client sends."""
+    """Return the HELLO of an invented client, or one that no client sends."""
     words = {"rc": 17, "ud": 18, "mtu": 3, "layer": 2, "lid": 0, "roce": 2, "rkey": 1, "high": 0, "low": 4096, **changes}
     return message(HELLO, *words.values(), *struct.unpack(">4I", bytes(10) + b"\xff\xff" + socket.inet_aton(HERE)))
 
 
 def hostile_streams(chance):
-    """What a client sends that means no good."""
+    """Return messages of a malicious client."""
     noise = [chance.randbytes(chance.randrange(1, 2000)) for _ in range(12)]
     heads = [b"RDOC" + struct.pack(">I", kind) + chance.randbytes(148) for kind in (0, *range(1, 9), 2**32 - 1)]
     wrong = [hello(**{name: value}) for name, value in (("mtu", 0), ("mtu", 6), ("mtu", 2**31), ("layer", 9), ("roce", 3), ("rc", 2**24), ("lid", 2**16))]
@@ -296,7 +297,7 @@ def hostile_streams(chance):
 
 
 def case_hostile(program):
-    """No client ends the server, or keeps it from serving the next one."""
+    """A malicious client does not end the server, and the server serves the next client."""
     chance = random.Random(1)
     with Server(program) as server:
         for stream in hostile_streams(chance):
@@ -315,7 +316,7 @@ def case_hostile(program):
 
 
 def relay(source, target, change):
-    """Pass messages on, each as @change makes it: bytes, or None to end both connections."""
+    """Forward messages. @change returns the bytes to send for each, or None to end both connections."""
     try:
         while data := source.recv(WIRE, socket.MSG_WAITALL):
             data = change(data) if len(data) == WIRE else data
@@ -332,7 +333,7 @@ def relay(source, target, change):
 
 
 def ask_through(program, listener, change_there, change_back):
-    """Let the client talk to the server through a relay that changes what they say."""
+    """Connect the client to the server through a relay that changes their messages."""
 
     def serve():
         client = listener.accept()[0]
@@ -351,7 +352,7 @@ def ask_through(program, listener, change_there, change_back):
 
 
 def words_set(kind, **places):
-    """Return a change of all messages of @kind: words at places, as in word3=7, or the text."""
+    """Return a change for all messages of @kind: new values of words, as in word3=7, or a new text."""
 
     def change(data):
         if int.from_bytes(data[4:8], "big") != kind:
@@ -368,7 +369,7 @@ def words_set(kind, **places):
     return change
 
 
-# Lies of the server, the state of a rung and words of it. None: whatever the client makes of it is right.
+# Lies of the server, the state of a rung and words of it. None: each report is right.
 LIES = [
     (words_set(REPORT, word0=2**32 - 1), "path", "ok", "16 of 16 datagrams to the peer"),
     (words_set(REPORT, word0=0), "path", "failed", "0 of 16 datagrams to the peer"),
@@ -399,7 +400,7 @@ LIES = [
 
 
 def noise_of(chance):
-    """Return a change that now and then spoils a byte, or ends the connection."""
+    """Return a change that sometimes spoils a byte, or ends the connection."""
 
     def change(data):
         if chance.random() < 0.005:
@@ -414,10 +415,10 @@ def noise_of(chance):
 
 
 def case_liar(program):
-    """A server that lies gets a finding or none, but no crash, and no control of the terminal. Nor has a relay the server."""
+    """A lying server neither crashes the client nor controls its terminal, and a lying relay does not crash the server."""
     chance = random.Random(2)
     with Server(program) as server, socket.create_server(("127.0.0.1", PORT)) as listener:
-        # Nobody reads these lines but this thread.
+        # Only this thread reads these lines.
         threading.Thread(target=server.process.stdout.read, daemon=True).start()
         for number, (lie, rung, state, words) in enumerate(LIES):
             found = ask_through(program, listener, bytes, lie)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Each rung of rdma-doctor has its entries in the manual pages, a state that breaks it, and a test that makes this state.
+"""Check that each rung of rdma-doctor is in the manual pages, and that a test makes a state in which the rung fails.
 
 test_rungs.py BUILD-FOLDER: compare, and print the list of rungs. The rungs are those of rdma-doctor/rungs.c. The states are the
 tables of test_doctor.py and test_peer.py, and the failures that the unit tests expect. ctest has to know their tests.
@@ -22,7 +22,7 @@ PAGES = TREE / "documentation/man"
 
 
 def rungs_of_source():
-    """(name, exit code, subject, whether --speed asks for it) of each row of the table."""
+    """Return (name, exit code, subject, whether --speed runs it) of each row of the table."""
     table = (TREE / "rdma-doctor/rungs.c").read_text().split("rungs[] = {\n")[1].split("\n};")[0]
     rows = re.findall(r'^\t\{ "(\w+)", (\d+), "([^"]+)",(.*?)\},$', table, re.M | re.S)
     assert len(rows) == table.count("\t{ "), "a row of rungs.c has another form"
@@ -30,7 +30,7 @@ def rungs_of_source():
 
 
 def states_of_tables():
-    """(rung or its exit code, test, state) of each row of a table."""
+    """Yield (rung or its exit code, test, state) for each row of a table."""
     for name, _, _, code, *_ in test_doctor.FAULTS:
         yield code, "native/doctor-copies", name
     for name, _, code, *_ in test_doctor.SPEED:
@@ -44,7 +44,7 @@ def states_of_tables():
 
 
 def states_of_functions():
-    """(rung, test, function) of each failure that a function expects."""
+    """Yield (rung, test, function) for each failure that a function expects."""
     source = (HERE / "test_peer.py").read_text()
     for function in ast.parse(source).body:
         if isinstance(function, ast.FunctionDef) and function.name.startswith("case_"):
@@ -80,7 +80,7 @@ def complaints_of_states(rungs, tests):
 
 
 def complaints_of_pages(rungs):
-    """The reference has all rungs in their order, and their exit codes. The guide has those that explain a slow host."""
+    """Check that the reference has all rungs in their order, and their exit codes. The guide has the rungs of a slow host."""
     reference, guide = ((PAGES / name).read_text() for name in ("rdma-doctor.8.md", "rdma-slow.7.md"))
     rows = re.findall(r"^\| (\w+) \| ([^|]*) \|$", reference.split("## Rungs")[1].split("# OPTIONS")[0], re.M)[1:]
     codes = {name: int(code) for code, name in re.findall(r"\| (\d\d) \| (\w+) ", reference)}
