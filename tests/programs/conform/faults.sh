@@ -3,8 +3,8 @@
 #
 # usage: faults.sh PROGRAM FAULTY-LIBRARY LIST [RULE...]
 #
-# Each rule of the list notices its fault within 1,000 programs. Prints the table of
-# documentation/conform.md: rule, fault, programs that were needed.
+# Check that each rule of the list finds its fault within 1,000 programs. Print the table of documentation/conform.md: rule,
+# fault, number of programs.
 
 program=$1 library=$2 list=$3
 shift 3

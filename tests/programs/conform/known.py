@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""rdma-conform reads the files of known deviations that it comes with. A known deviation is no failure.
+"""Check that rdma-conform reads its files of known deviations, and that a known deviation is no failure.
 
 usage: known.py FOLDER PROGRAM FAULTY-LIBRARY
 """

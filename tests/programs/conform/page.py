@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The manual page lists the rules that rdma-conform --list prints. With --write, make it so.
+"""Check that the manual page lists the rules of rdma-conform --list. With --write, write them into the page.
 
 usage: page.py PROGRAM PAGE [--write]
 """

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""A device that refuses what every program needs does not pass: each report tells that the run proves nothing, and why.
+"""Check that a device fails if it refuses a call that every program needs. Each report must state that the run proves nothing,
+and the reason.
 
 usage: refusing.py PROGRAM
 """
@@ -15,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "lib"))
 import schema  # noqa: E402
 
 UNPROVEN = 4
-# A write, and nothing that waits for the peer.
+# A program with a write and without a wait for the peer.
 WRITE = """a0 region r0 lw rw n=4096
 b0 region r0 lw rw n=4096
 a0 cq c0 n=8

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The report of rdma-conform --json is as its schema says, without findings and with one.
+"""Check the report of rdma-conform --json by its schema, without findings and with one.
 
 usage: report.py PROGRAM FAULTY-LIBRARY
 """
