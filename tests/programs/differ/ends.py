@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The two processes of a pair: each makes the calls of one end, in lanes, and answers them."""
+"""The two processes of a pair. Each makes the calls of one end, in lanes, and reports their results."""
 import os
 import select
 import subprocess
@@ -9,7 +9,7 @@ LIMIT = float(os.environ.get("DIFFER_LIMIT", 60))  # seconds until a call counts
 
 
 class Stuck(Exception):
-    """An end does not answer, or it is gone."""
+    """An end does not answer, or its process has ended."""
 
 
 class End:
@@ -63,7 +63,7 @@ class End:
         return self.answers[lane].pop(0)
 
     def begun(self, lane):
-        """Wait until a lane has begun its call: before that, its thread sleeps as well."""
+        """Wait until a lane has begun its call. Before the call its thread sleeps, too."""
         while not self.starts.get(lane):
             name = self.take("b").split()[0]
             self.starts[name] = True
@@ -100,7 +100,7 @@ class End:
 
 
 class Pair:
-    """Ends a and b, and the ports that their sockets have had."""
+    """Ends a and b, and all ports of their sockets so far."""
 
     def __init__(self, program, preload):
         self.program, self.preload = program, preload

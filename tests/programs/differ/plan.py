@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Plans: lists of steps that a seed gives. Their text can be read, edited and played again.
+"""Plans: lists of steps, which a seed determines. A user can read, edit and replay their text.
 
-A step is "END CALL WORD...", "child END CALL ..." for a call that a child of the end makes, "END leave" for a process that
-exits, or "both STEP / STEP": the first call begins, the second one is made when the first waits or has returned. "poke"
-instead of "both" sends a signal to the first call before the second one.
+A step has one of these forms:
+  END CALL WORD...       a call
+  child END CALL ...     a call of a child of the end
+  END leave              the process exits
+  both STEP / STEP       begin the first call, and make the second call when the first waits or has returned
+  poke STEP / STEP       the same, and send a signal to the first call before the second call
 A word such as b.3 is the port of slot 3 of end b.
 """
 import random
@@ -24,7 +27,7 @@ EVENTS = ("IN", "OUT", "IN+OUT", "IN+RDHUP", "IN+OUT+RDHUP+PRI", "RDHUP", "PRI",
 
 
 class Maker:
-    """Draws steps for the sockets that the steps before have most likely made."""
+    """Draws steps for the sockets that the earlier steps have probably made."""
 
     def __init__(self, seed):
         self.random = random.Random(seed)
@@ -155,7 +158,7 @@ class Maker:
         how, size = self.one("recv", "read", "readv", "recvmsg", "recvfrom"), self.one(*SIZES)
         flags = "-" + self.one("", "", "", "p", "d", "pd", "w", "t" if self.chance(5) else "")
         slot = self.slot_any(end, STREAM, STREAM, STREAM, DATAGRAM, LISTENER if self.chance(5) else STREAM)
-        if size == 0:  # The kernel waits, or does not, as its queue of packets was before.
+        if size == 0:  # Whether the kernel waits depends on its earlier queue of packets.
             how, flags = self.one("recv", "recvmsg"), "-d"
         return f"{end} recv {how} {slot} {size} {flags} 0"
 

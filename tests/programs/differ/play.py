@@ -7,7 +7,7 @@ import time
 from ends import LIMIT, Stuck
 from state import States
 
-PATIENCE = min(LIMIT, 20)  # seconds in which RDMA's answer has to become the kernel's
+PATIENCE = min(LIMIT, 20)  # seconds until RDMA's answer must equal the kernel's
 BLOCKING = ("recv", "accept", "connect", "send", "flood", "drain")
 SOON = re.compile(r"-1 (EAGAIN|EALREADY|EINPROGRESS)\b")
 
@@ -18,13 +18,13 @@ class Difference(Exception):
         self.step, self.kernel, self.rdma = step, kernel, rdma
 
     def kind(self):
-        """Differences of one kind have one cause, most likely: shrinking keeps the kind."""
+        """Return the kind of the difference. Differences of one kind probably have one cause. Shrinking keeps the kind."""
         words = self.step.replace("child ", "").split()
         return words[1:2], re.sub(r"\d\d+", "N", self.kernel.split(" sum")[0]), re.sub(r"\d\d+", "N", self.rdma.split(" sum")[0])
 
 
 class Rules:
-    """Differences that are known: lines "CALL; STATE; KERNEL; RDMA; same|leave" below a comment with their reason."""
+    """Known differences: lines "CALL; STATE; KERNEL; RDMA; same|leave" below a comment with the reason."""
 
     def __init__(self, path):
         self.lines, self.used = [], {}
@@ -42,7 +42,7 @@ class Rules:
 
     def find(self, call, state, kernel, rdma):
         for (*patterns, action), reason in self.lines:
-            # What differs in any process differs in a child.
+            # A difference in any process is also a difference in a child.
             name = call if patterns[0].startswith("child") else call.replace("child ", "")
             if all(fnmatch.fnmatchcase(text, pattern) for text, pattern in zip((name, state, kernel, rdma), patterns)):
                 self.used[reason] = self.used.get(reason, 0) + 1
@@ -67,7 +67,7 @@ class Player:
                 raise Difference("datagrams received", socket.name(), str(socket.owed[0]), str(socket.owed[1]))
 
     def owed_receive(self, socket):
-        """Receive what waits, if datagrams have come in another order."""
+        """Receive the waiting datagrams, if they may have come in another order."""
         if not socket.owed[0] or socket.left:
             return
         for pair, owed in ((self.kernel, socket.owed[0]), (self.rdma, socket.owed[1])):
@@ -105,7 +105,8 @@ class Player:
             self.alone(step)
 
     def fits(self, left, right):
-        """A flood of more bytes than buffers hold needs a receiver. Which call sees what another accepts is a matter of time."""
+        """Return whether two parallel calls have an answer that does not depend on the time. A flood of more bytes than buffers hold
+        needs a receiver. A call that uses a socket may run before or after another call accepts it."""
         (drain, *words), (flood, *more) = left.split(), right.split()
         if words[0] == "accept" and drain == flood and words[2] in more:
             return False
@@ -127,7 +128,7 @@ class Player:
         if words[0] == "bind" and "." in words[3] and self.has_connection(*words[3].split(".")):
             return True  # another socket may have the port (rsocket(7), Ports of connections)
         if words[0] == "dup2" and not self.states.find(end, words[2]):
-            return True  # the number is that of all slots that are not open
+            return True  # all slots that are not open have this number
         if words[0] not in ("poll", "select", "close"):
             self.end_settle(end, sockets[:1])
             if any(socket.left for socket in sockets):
@@ -146,7 +147,7 @@ class Player:
         return owner is not None and owner.kind == "stream" and owner.state == "connected"
 
     def entries_settle(self, end, sockets):
-        """Edges are the same only when the same has arrived at both."""
+        """Wait until the same data have arrived at both pairs, because edges are equal only then."""
         for socket in sockets:
             for name, slot in sorted(socket.slots):
                 if socket.kind != "epoll" and name == end:
@@ -154,7 +155,8 @@ class Player:
                     break
 
     def settles(self, left):
-        """A call that receives or waits ends by what has arrived before the call beside it, at both pairs."""
+        """Wait for earlier data, so that at both pairs a call that receives or waits ends by them and not by the parallel call.
+        Return whether the sockets are still compared."""
         end, *words = left.split()
         if words[0] == "accept":
             return True
@@ -163,7 +165,7 @@ class Player:
         return not any(socket.left for socket in sockets)
 
     def end_settle(self, end, sockets):
-        """The end of a connection over RDMA arrives a moment after that of the kernel."""
+        """Wait for the end of a connection over RDMA, which arrives a moment later than the kernel's."""
         for socket in sockets:
             for name, slot in sorted(socket.slots):
                 if name == end and socket.flags & {"listener closed", "reset there"}:
@@ -175,7 +177,7 @@ class Player:
                 break
 
     def line(self, pair, words):
-        """The words of a call, with ports for sockets."""
+        """Return the words of a call, with ports for sockets."""
         return " ".join(str(pair.ports.get(tuple(word.split(".")), 1)) if re.fullmatch(r"[ab]\.\d+", word) else word for word in words)
 
     def make(self, pair, step, lane="0"):
@@ -219,7 +221,7 @@ class Player:
         return self.names(pair, answer)
 
     def both(self, left, right, poke):
-        """The left call begins, the right one is made when the left one waits or has returned."""
+        """Begin the left call, and make the right call when the left one waits or has returned."""
         answers, interrupted = [], {}
         for pair in (self.kernel, self.rdma):
             def run(pair=pair):
@@ -230,7 +232,7 @@ class Player:
                     begun = pair.ends[left[0]].settle("1")
                 second = self.begun(pair, right, "2")
                 if pair is self.kernel:
-                    # What waits is interrupted only after both calls could have ended each other.
+                    # Interrupt a waiting call only after both calls could have ended each other.
                     if begun is None:
                         begun = pair.ends[left[0]].settle("1", 300 if "drain" in left else 3)
                     if second is None:
@@ -289,7 +291,7 @@ class Player:
                 socket.leave(found[1])
 
     def different(self, end, words, kernel, rdma, by):
-        """A list of what differs: (call, sockets, the kernel's answer, RDMA's answer)."""
+        """Return a list of differences: (call, sockets, the kernel's answer, RDMA's answer)."""
         if kernel == rdma:
             return []
         call = " ".join(words[:2]) if words[0] in ("send", "recv", "ctl") else " ".join([words[0], *words[2:3]]) if words[0] in (
@@ -298,17 +300,17 @@ class Player:
         if words[0] in ("poll", "select", "wait") and not kernel.startswith("-1") and not rdma.startswith("-1"):
             return self.readiness_different(end, call, kernel, rdma)
         if words[0] in ("flood", "drain"):
-            # Where an error comes is a matter of time.
+            # The time decides after how many bytes an error comes.
             kernel, rdma = (re.sub(r"sent.*|received.*", "", text) if text.startswith("-1") else text for text in (kernel, rdma))
             if kernel == rdma:
                 return []
         if words[0] == "recv" and "t" in words[4]:
-            # A stream discards the bytes and leaves the buffer as it was.
+            # A stream discards the bytes and does not write to the buffer.
             kernel, rdma = (re.sub(r" sum \d+", "", text) for text in (kernel, rdma))
             if kernel == rdma:
                 return []
         if words[0] == "recv" and sockets and sockets[0].kind == "dgram" and not kernel.startswith("-1") and not rdma.startswith("-1"):
-            # A datagram may overtake another. What is cut or stays there cannot be found again.
+            # A datagram may overtake another. Cut datagrams, and those that were only peeked at, cannot be compared later.
             if "p" in words[4] or words[3] in (kernel.split()[0], rdma.split()[0]):
                 sockets[0].leave("a datagram may overtake another")
             sockets[0].owed[0].append(kernel)
@@ -322,7 +324,7 @@ class Player:
                 for slot in sorted({*one, *other}) if one.get(slot, "") != other.get(slot, "")]
 
     def may_change(self, end, words, kernel, rdma):
-        """Whether a call has changed nothing, and what it waits for may be on its way."""
+        """Return whether a call has changed nothing, and its data may be under way."""
         if words[0] in ("poll", "select", "fionread", "getsockname", "getpeername"):
             return True
         if words[0] == "wait":
@@ -337,23 +339,23 @@ class Player:
             return True
         if kernel.startswith("-1") or rdma.startswith("-1") or words[0] in ("accept", "connect"):
             return False
-        # Bytes that arrive behind shutdown() are no end.
+        # If bytes arrive after shutdown(), this is no end of the stream.
         least = 0 if "reads no more" in self.state(" ".join([end, *words])) else 1
         return least <= int(rdma.split()[0]) < int(kernel.split()[0])
 
     def is_late(self, words, kernel, rdma):
-        """Whether the kernel holds bytes back that are at the other pair: TCP sends small pieces one by one."""
+        """Return whether the kernel delays bytes that RDMA has delivered, because TCP sends small pieces one by one."""
         had = int(kernel.split()[0])
         return words[0] == "recv" and (had > 0 or kernel.startswith("-1 EINTR")) and had < int(rdma.split()[0]) != 0
 
     def late(self, end, words, kernel, rdma, lane):
-        """Make a call of the kernel again, if what it waits for may be on its way."""
+        """Repeat a call of the kernel, if its data may be under way."""
         if words[0] in ("poll", "select", "fionread") or self.is_late(words, kernel, rdma):
             return self.again(self.kernel, end, words, rdma, kernel, lane)
         return kernel
 
     def again(self, pair, end, words, wanted, answer, lane):
-        """Make a call of a pair again, for what is missing."""
+        """Repeat a call of a pair to get missing data."""
         had = int(answer.split()[0])
         lane = "f" if lane == "f" else "0"
         peeks = "p" in words[4] and words[1] not in ("read", "readv") if words[0] == "recv" else False
@@ -385,9 +387,9 @@ class Player:
         self.states.note(end, words, kernel)
         slot = words[2] if words[0] in ("accept", "dup", "dup2") else words[1] if len(words) > 1 else None
         if words[0] == "connect" and words[2] == "-1":
-            return  # The kernel still names the port that the socket has no more.
+            return  # The kernel still names the port that the socket has lost.
         if words[0] in ("bind", "connect") and self.states.find(end, slot) and self.states.find(end, slot).left:
-            return  # one pair alone may have the port
+            return  # only one pair may have the port
         if words[0] in ("bind", "connect", "listen", "accept") and (not kernel.startswith("-1") or "EINPROGRESS" in kernel):
             for pair in (self.kernel, self.rdma):
                 answer = pair.ends[end].call(f"getsockname {slot}")

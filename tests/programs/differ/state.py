@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""The sockets of a plan and their states, as the answers of the kernel show them."""
+"""The sockets of a plan, and their states according to the answers of the kernel."""
 import re
 
 
@@ -12,10 +12,10 @@ class Socket:
         self.flags = set()
         self.unread = 0  # bytes that the peer has sent and this socket has not received
         self.small = False  # buffers have been set
-        self.left = None  # the reason why it is no longer compared
-        self.entries = set()  # of an epoll: slots
-        self.owed = ([], [])  # datagrams that one pair alone has received yet
-        self.waiting = []  # of a listener: clients
+        self.left = None  # the reason why the socket is no longer compared
+        self.entries = set()  # slots in an epoll
+        self.owed = ([], [])  # datagrams that only one pair has received so far
+        self.waiting = []  # clients of a listener
 
     def name(self):
         return ", ".join([self.kind, self.state, *sorted(self.flags)])
@@ -29,7 +29,7 @@ class Socket:
 class States:
     def __init__(self):
         self.sockets = {}  # (end, slot): Socket
-        self.before = {}  # those that a call beside has closed
+        self.before = {}  # sockets that a parallel call has closed
         self.ports = {}  # name of a port: Socket
 
     def find(self, end, slot):
@@ -41,7 +41,7 @@ class States:
         socket.slots.add((end, int(slot)))
 
     def drop(self, end, slot):
-        """A descriptor is closed. With the last one its socket is."""
+        """Note that a descriptor was closed. The last descriptor closes its socket."""
         socket = self.sockets.pop((end, int(slot)), None)
         if not socket:
             return
@@ -62,7 +62,7 @@ class States:
                 client.flags.add("listener closed")
 
     def involved(self, end, words):
-        """The sockets that a call names, and those of an epoll."""
+        """Return the sockets that a call names, and the sockets in an epoll."""
         slots = {"poll": words[3::2], "select": words[3::2], "send": words[2:3], "recv": words[2:3], "wait": words[2:3],
                  "ctl": [words[1], words[3]] if words[0] == "ctl" else [], "dup2": words[1:3]}
         found = []
@@ -74,7 +74,7 @@ class States:
         return found
 
     def note(self, end, words, answer):
-        """Note what a call of the kernel has changed."""
+        """Update the states by a call of the kernel."""
         call, ok = words[0], not answer.startswith("-1")
         socket = self.find(end, words[1]) if len(words) > 1 and words[1].isdigit() else None
         if call in ("socket", "epoll") and ok:
