@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-"""Hold a folder's includes against the plan of its rooms.
+"""Compare the includes and calls of a folder with the plan of its rooms.
 
 check_rooms.py FOLDER PLAN      complain about each include that the plan does not know
-check_rooms.py --calls FOLDER OBJECTS PLAN   what was compiled of it: about each call of a room above, and about more
-                                tables than UPCALLS that a room above fills in for one below
-check_rooms.py --floors FOLDER OBJECTS PLAN   of a room whose plan has the files on floors: about each call of a floor above.
-                                A name that ends with "/" stands for all files of a folder
-check_rooms.py --shared TREE PLAN   of rooms that several folders share: about each user that the plan does not know
+check_rooms.py --calls FOLDER OBJECTS PLAN   read the compiled files, and complain about each call of a room above. Also complain
+                                if rooms above fill in more than UPCALLS tables of rooms below
+check_rooms.py --floors FOLDER OBJECTS PLAN   for a room whose plan puts files on floors: complain about each call of a floor
+                                above. A name that ends with "/" means all files of a folder
+check_rooms.py --shared TREE PLAN   for rooms that several folders share: complain about each user that the plan does not know
 check_rooms.py --self-test      prove that each kind of mistake is found
 """
 import os
@@ -29,7 +29,7 @@ NEIGHBOURS = 5  # files of a floor, which may call each other
 
 
 def plan_read(text):
-    """The rooms in order, each with the doors it may open; and what is wrong with the plan itself."""
+    """Return the rooms in order, each with the rooms that it may include, and the mistakes of the plan."""
     rooms, wrong = {}, []
     for line in text.splitlines():
         line = line.split("#", 1)[0].strip()
@@ -53,7 +53,7 @@ def room_of(path):
 
 
 def include_wrong(rooms, path, included):
-    """Why the file may not include that, or None."""
+    """Return why the file may not include the other one, or None."""
     here, there = room_of(path), room_of(included)
     if here == there:
         return None
@@ -92,7 +92,7 @@ def files_of(folder, suffixes):
 
 
 def symbols_of(objects):
-    """Each object's path with the symbols that it defines for others, and those that it wants of them."""
+    """Return for the path of each object the symbols that it defines, and the symbols that it imports."""
     found = {}
     for path, file in files_of(objects, (".o",)):
         lines = subprocess.run(["nm", file], capture_output=True, text=True, check=True).stdout.splitlines()
@@ -113,7 +113,7 @@ def calls_wrong(rooms, symbols):
 
 
 def tables_wrong(rooms, folder):
-    """Tables of functions that a room declares and a room above fills in: the calls upwards that there are."""
+    """Check the number of tables of functions that a room declares and a room above fills in. They are calls upwards."""
     order = {room: i for i, room in enumerate(rooms)}
     texts = {path: file.read_text() for path, file in files_of(folder, (".c", ".h")) if "/infiniband/" not in path}
     tables = {name: room_of(path) for path, text in texts.items() for name, body in STRUCT.findall(text)
@@ -130,7 +130,7 @@ def calls_check(folder, objects, plan):
 
 
 def floors_read(text):
-    """The floor of each file, and what is wrong with the plan itself."""
+    """Return the floor of each file, and the mistakes of the plan."""
     lines = [line.split("#", 1)[0].split() for line in text.splitlines()]
     floors = {name: number for number, names in enumerate(lines) for name in names}
     wrong = [f"plan: {names[0]} has {len(names)} files on its floor, of {NEIGHBOURS}" for names in lines
@@ -139,7 +139,7 @@ def floors_read(text):
 
 
 def floors_wrong(plan, symbols):
-    """What is wrong with the calls between the files of a room; objects are named file.c.o."""
+    """Return the wrong calls between the files of a room. Objects have names such as file.c.o."""
     floors, wrong = floors_read(plan)
     symbols = {path.removesuffix(".o"): both for path, both in symbols.items()}
     floors |= {path: floors[folder] for path in symbols if (folder := path.split("/")[0] + "/") in floors}
@@ -154,20 +154,20 @@ def floors_wrong(plan, symbols):
 
 
 def sources(tree):
-    """C files of the tree by their path in it; neither hidden nor in a folder that something was built in."""
+    """Yield the paths of C files of the tree, without hidden folders and build folders."""
     for folder, below, files in os.walk(tree):
         below[:] = [b for b in below if b[0] != "." and not (Path(folder) / b / "CMakeCache.txt").exists()]
         yield from (Path(folder, f).relative_to(tree) for f in sorted(files) if f.endswith((".c", ".h")))
 
 
 def shared_read(text):
-    """Each room with its users."""
+    """Return each room with its users."""
     lines = (line.split("#", 1)[0].strip() for line in text.splitlines())
     return {room: users.split() for room, users in (line.split(":", 1) for line in lines if line)}
 
 
 def user_wrong(rooms, path, included):
-    """Why the file, of no room that is shared or of another one, may not include that, or None."""
+    """Return why a file outside of the included room may not include it, or None."""
     here, there = room_of(path), room_of(included)
     if there not in rooms or here == there:
         return None
@@ -257,7 +257,7 @@ UPWARDS = {"wire/wire.c.o": ({"pack"}, {"lock", "tell"})}
 
 
 def table_house(count):
-    """A table of base for each, all filled in by host."""
+    """Return files in which base declares @count tables, and host fills in all of them."""
     ops = "".join(f"struct ops{i} {{\n\tint (*call)(int a);\n}};\n" for i in range(count))
     use = "".join(f"static const struct ops{i} mine{i} = {{ call }};\n" for i in range(count - 1))
     return {"base/base.h": ops, "host/host.c": use + f"\thost->ops = (struct ops{count - 1}){{ call }};\n"}
