@@ -151,7 +151,7 @@ struct rdma_cm_id {
 	enum ibv_qp_type qp_type;
 };
 
-/* As responder_resources or initiator_depth: the most that both sides can. */
+/* Values of responder_resources and initiator_depth: the maximum that both sides support. */
 enum {
 	RDMA_MAX_RESP_RES = 0xFF,
 	RDMA_MAX_INIT_DEPTH = 0xFF
