@@ -67,7 +67,7 @@ struct cx_todo {
 	bool queued;
 	bool flush;    /* complete all requests as soon as @flush_at entries were polled */
 	bool flushing; /* @flush_at entries were polled: drop further entries of the queue pair */
-	uint32_t at;   /* value of cx_cq.consumed from which on polls process this todo */
+	uint32_t at;   /* polls process this todo as soon as cx_cq.consumed has this value */
 	uint32_t flush_at;
 };
 

@@ -59,7 +59,7 @@ enum {
 
 /* ---- doorbell records: records.c */
 
-/* The purpose of a record, as the adapter knows it. */
+/* The purpose of a record, in the numbers of the adapter. */
 enum mthca_purpose {
 	MTHCA_RECORD_SET_CI = 1,
 	MTHCA_RECORD_ARM = 2,

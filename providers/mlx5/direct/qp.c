@@ -242,8 +242,8 @@ static int cancelled_opcode(const struct mlx5_qp *qp, uint32_t block, uint32_t h
 	return known ? (int)known : -1;
 }
 
-/* Turn all requests with @wr_id into no-ops, from @next, which the adapter executes next, to the
- * last. Return: their number. */
+/* Turn all requests with @wr_id that the adapter has not executed into no-ops. @next: the request
+ * that the adapter executes next. Return: the number of these requests. */
 static int cancel(struct mlx5_qp *qp, uint16_t next, uint64_t wr_id)
 {
 	struct mlx5_sq *sq = &qp->sq;

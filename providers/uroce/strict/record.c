@@ -186,7 +186,7 @@ void strict_records_visit(enum strict_kind kind,
 /* --- leaks --- */
 
 /* Return whether librdmacm made the object for itself, and keeps it while the process lives. In a
- * static program no call is known: nobody is accused there. */
+ * static program the caller is not known, and each object of these kinds counts as kept. */
 static bool is_kept(const struct strict_record *record)
 {
 	bool by_cm = record->site.by_cm || !record->site.address;
