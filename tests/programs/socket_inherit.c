@@ -96,7 +96,7 @@ static void child_receives(const struct ends *e, size_t from, size_t to, enum le
 	CHECK(leave == LEAVE_EXIT ? status == 0 : WTERMSIG(status) == SIGKILL);
 }
 
-/* After the end of a child, the rest is there at once. */
+/* After the end of a child, its parent can receive the rest of the data at once. */
 static void case_inherit_rest(void)
 {
 	const enum leave leaves[] = { LEAVE_EXIT, LEAVE_KILLED, LEAVE_CLOSE };

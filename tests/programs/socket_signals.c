@@ -91,7 +91,7 @@ static void fill_peer(const struct ends *e)
 	} while (send(e->a, much, 1, MSG_DONTWAIT) > 0);
 }
 
-/* Calls that case_signals() does not test. */
+/* Signals interrupt further calls, which case_signals() does not test. */
 static void case_signals_more(void)
 {
 	struct ends e = ends_open();

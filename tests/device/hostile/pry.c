@@ -6,7 +6,7 @@
  * to the memory that the other process shows to its peers, by every path to it. Processes of one
  * user in other PID namespaces, and users that only look equal from inside user namespaces,
  * share no memory, not even the memory for sharing. If they may share the port, their messages
- * arrive all the same.
+ * arrive nevertheless.
  */
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Interfaces that appear after the connection manager has listed the devices. Calls find them at
- * once, listeners on any address get requests that come to them, and an interface that returns
- * is the same device again. */
+ * once. Listeners on any address get the requests that come to a new interface. An interface that
+ * returns is the same device again. */
 #include <arpa/inet.h>
 #include <poll.h>
 #include <rdma/rsocket.h>

@@ -108,7 +108,7 @@ static void send_to(struct loop *loop, struct rvt_qp *from, struct rvt_swqe *wqe
 {
 	unsigned long flags;
 
-	/* No program answers on the queue pairs of management. */
+	/* Drop datagrams for QP0 and QP1, because no program answers there. */
 	if (!to || to->ibqp.qp_num <= 1 || to->ibqp.qp_type != IB_QPT_UD ||
 	    to->qkey != qkey_sent(from, wqe))
 		return;
