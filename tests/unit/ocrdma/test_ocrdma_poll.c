@@ -27,7 +27,7 @@ static void test_laps(void **state)
 			fake_sent(f, QP_ID, i % SLOTS, 0);
 			assert_int_equal(fake_poll(&f->send_cq, wc, 2), 1);
 			assert_int_equal(wc[0].wr_id, i);
-			assert_int_equal(f->registers[3], 1 << CQ_POPPED_SHIFT | 5);
+			assert_int_equal(fake_word(f->registers, 3), 1 << CQ_POPPED_SHIFT | 5);
 		}
 		fake_free(f);
 	}
@@ -98,7 +98,7 @@ static void test_wrong(void **state)
 	fake_sent(f, 0, 0, 0);
 	fake_sent(f, 0xffff, 0, 0);
 	assert_int_equal(fake_poll(&f->send_cq, wc, 4), 0);
-	assert_int_equal(f->registers[3], 4 << CQ_POPPED_SHIFT | 5);
+	assert_int_equal(fake_word(f->registers, 3), 4 << CQ_POPPED_SHIFT | 5);
 	fake_sent(f, QP_ID, 0, 0);
 	assert_int_equal(fake_poll(&f->send_cq, wc, 4), 1);
 	fake_received(f, QP_ID, 0, 0);

@@ -4,6 +4,16 @@
 
 static char data[97];
 
+/* Check inline data in the ring. The adapter converts them as it converts words. */
+static void inline_equal(const char *at, uint32_t length)
+{
+	for (uint32_t i = 0; i < length; i += 4) {
+		uint32_t word = fake_word(at, i / 4);
+
+		assert_memory_equal(&word, data + i, min_of(length - i, (uint32_t)4));
+	}
+}
+
 /* Inline data of each size lie behind the header, in the room of at least one entry. The adapter
  * gets a copy of the same bytes. */
 static void test_inline(void **state)
@@ -25,8 +35,9 @@ static void test_inline(void **state)
 		assert_int_equal(fake_word(slot, 0),
 				 bytes / SIZE_UNIT << SIZE_SHIFT | REQUEST_SIGNALED);
 		assert_int_equal(fake_word(slot, AT_LENGTH), length);
-		assert_memory_equal(slot + HEADER, data, length);
-		assert_memory_equal(f->window, slot, HEADER + length);
+		inline_equal(slot + HEADER, length);
+		assert_memory_equal(f->window, slot, HEADER);
+		assert_memory_equal(f->window + HEADER, data, length);
 		assert_int_equal(f->window[bytes], 0x77);
 		fake_sent(f, QP_ID, length % SLOTS, 0);
 		assert_int_equal(fake_poll(&f->send_cq, &wc, 1), 1);
