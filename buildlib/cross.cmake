@@ -56,8 +56,8 @@ if(RDMA_ARCHITECTURE STREQUAL i386)
   execute_process(COMMAND ${loader} --version RESULT_VARIABLE result OUTPUT_QUIET ERROR_QUIET)
   if(NOT result EQUAL 0)
     list(PREPEND CMAKE_CROSSCOMPILING_EMULATOR qemu-i386-static)
-    set(RDMA_EMULATOR_FAILS "^test_(fork|neigh|uroce_(congestion|copy|cq|doubt|engine|fault|forward|keys|mapping|\
-path_udp|post|progress|settle|shm_map|shm_memory|shm_ring|spawn|srq|vm|xrc))$")
+    set(RDMA_EMULATOR_FAILS "^test_(fork|neigh|uroce_(congestion|copy|cq|engine|fault|finish|forward|keys|mapping|\
+path_udp|patience|post|progress|reroute|shm_map|shm_memory|shm_ring|spawn|srq|vm|xrc))$")
   endif()
 else()
   set(CMAKE_CROSSCOMPILING_EMULATOR ${emulator_${RDMA_ARCHITECTURE}} -L /usr/${compiler} -E
