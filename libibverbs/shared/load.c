@@ -2,8 +2,10 @@
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fnmatch.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "libibverbs/discovery/discovery.h"
 
@@ -43,7 +45,7 @@ static char *other_release(const char *path)
 	if (!dir)
 		return NULL;
 	while (!found && (entry = readdir(dir)))
-		if (!fnmatch(pattern, entry->d_name, 0))
+		if (strcmp(entry->d_name, file) != 0 && !fnmatch(pattern, entry->d_name, 0))
 			found = strdup(entry->d_name);
 	closedir(dir);
 	return found;
@@ -52,8 +54,15 @@ static char *other_release(const char *path)
 static void explain_missing(const char *path)
 {
 	_cleanup_free_ char *other = other_release(path);
+	char target[PATH_MAX];
+	ssize_t n = readlink(path, target, sizeof(target));
 
-	if (other)
+	if (n >= 0)
+		log_notice(
+			"libibverbs: Warning: couldn't load driver '%s': it is a link to '%.*s', "
+			"which is not there: reinstall the providers' package\n",
+			path, (int)n, target);
+	else if (other)
 		log_notice("libibverbs: Warning: couldn't load driver '%s': it is not there, but "
 			   "%s is: that provider belongs to another release, this libibverbs "
 			   "needs provider interface %d: install libibverbs and its providers "

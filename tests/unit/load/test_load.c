@@ -145,6 +145,11 @@ static void test_other_release(void **state)
 		"libotherrelease-rdmav34.so", "needs provider interface 101");
 }
 
+static void test_link_without_target(void **state)
+{
+	REFUSED("dangling", -ENOENT, "libdangling-rdmav101.so", "it is a link to 'nowhere.so'");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -159,6 +164,7 @@ int main(void)
 		cmocka_unit_test(test_no_descriptor_at_first),
 		cmocka_unit_test(test_missing),
 		cmocka_unit_test(test_other_release),
+		cmocka_unit_test(test_link_without_target),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
