@@ -62,10 +62,14 @@ static struct doctor_device *device_add(struct doctor *d, const struct verbs_dev
 	for (unsigned int i = 0; i < d->count; i++)
 		if (!strcmp(d->devices[i].name, name))
 			return &d->devices[i];
-	if (d->count == DOCTOR_DEVICES_MAX || !device_name_usable(name))
+	if (!device_name_usable(name))
 		return NULL;
 	if (d->wanted && !device_is_called(name, verbs ? verbs->device.dev_name : "", d->wanted))
 		return NULL;
+	if (d->count == DOCTOR_DEVICES_MAX) {
+		d->too_many = true;
+		return NULL;
+	}
 	dev = &d->devices[d->count++];
 	*dev = (struct doctor_device){};
 	strcpy(dev->name, name);
@@ -117,6 +121,11 @@ void devices_find(struct doctor *d)
 		return;
 	devices_find_sysfs(d);
 	devices_find_verbs(d);
+	if (d->too_many)
+		fprintf(stderr,
+			"rdma-doctor: this host has more than %u devices, and the others are not "
+			"checked: name the device to check\n",
+			DOCTOR_DEVICES_MAX);
 }
 
 bool device_name_is_userspace(const char *name)

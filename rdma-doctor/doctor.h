@@ -104,6 +104,7 @@ struct doctor {
 	struct verbs_device_list list;
 	struct doctor_device devices[DOCTOR_DEVICES_MAX];
 	unsigned int count;
+	bool too_many;			    /* the host has more devices than @devices */
 	bool lost;			    /* an adapter has no device, but other adapters have */
 	bool userspace_wanted;		    /* @wanted is a device of uroce */
 	struct doctor_userspace *userspace; /* tried devices; NULL: none */

@@ -646,6 +646,11 @@ def case_crowded(options):
         many[f"dev/infiniband/uverbs{number}"] = ""
     check_copy(options, "300 devices", many, ["--require", "300"], 0, "", "")
     check_copy(options, "301 devices", many, ["--require", "301"], 25, "300 devices work, 301 are required", "")
+    with tempfile.TemporaryDirectory() as folder:
+        make_copy(options, Path(folder), {f"{DEVICE[:-1]}{number}/node_type": "1: CA\n" for number in range(1, 1025)})
+        said = run(options, "--root", folder).stderr.decode()
+        assert said.startswith("rdma-doctor: this host has more than 1024 devices"), said
+        assert not run(options, "--root", folder, "--device", "mlx1024").stderr
     alone = ["unshare", "-n"] if os.geteuid() == 0 else ["unshare", "-rn"]
     setup = (
         "ip link set lo up; for i in $(seq 100); do ip address add 192.0.2.$i/32 dev lo; done;"
