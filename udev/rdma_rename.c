@@ -250,8 +250,8 @@ int main(int argc, char **argv)
 	if (argc != (how == NAME_FIXED ? 3 : 2)) {
 		refuse(argv[0], argv[1],
 		       how == NAME_FIXED
-			       ? "one name follows this policy, the device keeps its name"
-			       : "nothing follows this policy, the device keeps its name");
+			       ? "this policy needs one name behind it, the device keeps its name"
+			       : "this policy takes no name, the device keeps its name");
 		return 2;
 	}
 	return rename_device(argv[0], how, argv[2], dry_run);

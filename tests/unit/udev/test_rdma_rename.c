@@ -177,9 +177,9 @@ static void test_words_too_many_or_few(void **state)
 
 	capture_begin(&c);
 	assert_int_equal(rename_x0((char[]){ "fixed" }, NULL), 2);
-	assert_contains(fake.journal, "x0: fixed: one name follows this policy");
+	assert_contains(fake.journal, "x0: fixed: this policy needs one name behind it");
 	assert_int_equal(rename_x0((char[]){ "guid" }, (char[]){ "extra" }), 2);
-	assert_contains(fake.journal, "x0: guid: nothing follows this policy");
+	assert_contains(fake.journal, "x0: guid: this policy takes no name");
 	assert_string_equal(fake.renamed, "");
 	free(capture_end(&c));
 }
