@@ -5,7 +5,7 @@
  * The kernel owns the tables of level 0, the root tables. A rule of a root table is a rule of the
  * kernel: root.c. This library owns the tables of other levels, if the adapter allows it. It writes
  * their entries into memory of the adapter (icm.c), by RDMA writes of an internal queue pair that
- * is connected to itself (ring.c). Formats of entries are in format.h, and actions in action.h.
+ * is connected to itself (ring.h). Formats of entries are in format.h, and actions in action.h.
  *
  *     domain -> tables -> matchers, in order of priority -> hash tables of entries, one level of
  *     them for each builder of the matcher -> rules, each a path through one entry of each level
