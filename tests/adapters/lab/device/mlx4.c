@@ -25,7 +25,6 @@ enum {
 	MAX_WR = 16351,
 	MAX_SGE = 32,
 	MAX_SRQ_SGE = 31,
-	NOT_OWNED = 0xcc, /* what a new ring is filled with */
 	DEVICE_ERROR = 0x22,
 	XRC_RECEIVER = 1 << 23, /* of a completion's QPN */
 };
@@ -122,17 +121,6 @@ static int alloc_pd(struct object *pd, struct command *command)
 	return 0;
 }
 
-/* Set the owner bit of all entries to come, so that the process does not take them yet. */
-static void disown(struct object *cq)
-{
-	for (uint32_t n = cq->produced; n != cq->produced + cq->ring.entries; n++) {
-		uint8_t not_owned = n & cq->ring.entries ? NOT_OWNED & ~0x80 : NOT_OWNED;
-
-		memset(cq->ring.base + (size_t)(n & (cq->ring.entries - 1)) * cq->ring.stride,
-		       not_owned, cq->ring.stride);
-	}
-}
-
 static uint32_t cqe_size(void)
 {
 	return is_old() ? CQE_SIZE : CQE_SIZE_LARGE;
@@ -148,7 +136,7 @@ static void take_ring(struct object *cq, uint64_t base, uint32_t entries)
 	cq->ring.base = bytes_pointer(base);
 	cq->ring.entries = entries;
 	cq->ring.stride = cqe_size();
-	disown(cq);
+	mlx4_disown(cq);
 	trace_watch_object(cq, "buffer", cq->ring.base, (size_t)entries * cq->ring.stride);
 	trace_watch_object(cq, "record", (void *)cq->ring.record, 8);
 }
@@ -178,13 +166,6 @@ static int create_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	return 0;
 }
 
-static void write_cqe(struct object *cq, struct mlx4_cqe *cqe, unsigned opcode, bool is_send)
-{
-	cqe->owner_opcode =
-		(cq->produced & cq->ring.entries ? 0x80 : 0) | (is_send ? 0x40 : 0) | opcode;
-	mlx_write_cqe(cq, cqe, sizeof(*cqe));
-}
-
 static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
 {
 	uint32_t entries = bytes_power_of_two(*cqe + 1);
@@ -200,7 +181,7 @@ static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
 	r = model_resize_cq(cq, entries);
 	if (r)
 		return r;
-	write_cqe(cq, &last, CQE_RESIZE, false);
+	mlx4_write_cqe(cq, &last, CQE_RESIZE, false);
 	trace_unwatch(cq);
 	take_ring(cq, q.buf_addr, entries);
 	*cqe = entries - 1;
@@ -349,42 +330,12 @@ static void mapped(uint64_t offset, void *at, size_t length)
 	counter[1] = htobe32(0x9abcdef0);
 }
 
-static unsigned cqe_opcode(const struct completion *c)
-{
-	if (c->wc->status)
-		return CQE_ERROR;
-	return c->receive ? CQE_RESP_WRITE_IMM + mlx_received(c) : c->note;
-}
-
 static void complete(struct object *cq, const struct completion *c)
 {
-	const struct ibv_wc *wc = c->wc;
-	bool ethernet = device->link_layer == IBV_LINK_LAYER_ETHERNET;
-	bool xrc = c->srq && c->srq->xrcd; /* which is known by its own number */
-	struct mlx4_cqe cqe = {
-		.my_qpn = htobe32(xrc ? XRC_RECEIVER | wc->qp_num : c->qp->number),
-		.immediate = wc->wc_flags & IBV_WC_WITH_INV ? htobe32(wc->invalidated_rkey)
-							    : wc->imm_data,
-		.grh_rqpn = htobe32((wc->wc_flags & IBV_WC_GRH ? 1u << 31 : 0) |
-				    (xrc ? c->srq->number : wc->src_qp)),
-		.sl_vid = htobe16(ethernet ? (wc->sl & 7) << 13 : (wc->sl & 15) << 12),
-		.byte_count = htobe32(wc->byte_len),
-		.wqe_index = htobe16(c->id),
-		.stamp_8 = cq->produced >> 8,
-		.stamp_0 = cq->produced,
-	};
+	struct mlx4_cqe cqe =
+		mlx4_completion(c, device->link_layer == IBV_LINK_LAYER_ETHERNET, cq->produced);
 
-	if (wc->status) {
-		cqe.error.vendor = wc->vendor_err;
-		cqe.error.syndrome = mlx_syndrome(wc->status);
-	}
-	write_cqe(cq, &cqe, cqe_opcode(c), !c->receive);
-}
-
-/* The serial numbers begin with 1. */
-static bool armed(struct object *cq, struct arm *ret_arm)
-{
-	return mlx_armed(cq, cq->events + 1, ret_arm);
+	mlx4_write_cqe(cq, &cqe, mlx4_cqe_opcode(c), !c->receive);
 }
 
 /* Only Ethernet uses the fields for VLAN and MAC address in a datagram's request. */
@@ -407,19 +358,19 @@ static uint16_t traced_id(const struct object *qp, bool receive, uint32_t index)
 
 /* With GIDs of IP addresses a plug-in asks the machine for MAC addresses of neighbours, which lo
  * does not have. Older GIDs contain the MAC address. */
-#define COMMON                                                                                     \
-	.ibdev = "mlx4_0", .modalias = "pci:v000015B3d00001003sv000015B3sd00000050bc02sc00i00",    \
-	.vendor_id = 0x15b3, .part_id = 0x1003, .abi_version = MLX4_IB_UVERBS_ABI_VERSION,         \
-	.node_type = IBV_NODE_CA, .xrc_bit = XRC_RECEIVER,                                         \
-	.fields = { [REQUEST_CQ] = cq_fields, [REQUEST_RESIZE] = resize_fields,                    \
-		    [REQUEST_QP] = qp_fields, [REQUEST_SRQ] = srq_fields,                          \
-		    [REQUEST_WQ] = wq_fields, [REQUEST_QP_TABLE] = table_fields },                 \
-	.get_context = get_context, .query_device = query_device,                                  \
-	.query_device_ex = query_device_ex, .alloc_pd = alloc_pd, .create_cq = create_cq,          \
-	.resize_cq = resize_cq, .create_qp = create_qp, .create_srq = create_srq,                  \
-	.create_wq = create_wq, .region = region, .mapped = mapped, .next_send = mlx4_next_send,   \
-	.next_receive = mlx4_next_receive, .room = mlx_room, .complete = complete, .armed = armed, \
-	.traced_id = traced_id, .traced_note = mlx4_note_of
+#define COMMON                                                                                   \
+	.ibdev = "mlx4_0", .modalias = "pci:v000015B3d00001003sv000015B3sd00000050bc02sc00i00",  \
+	.vendor_id = 0x15b3, .part_id = 0x1003, .abi_version = MLX4_IB_UVERBS_ABI_VERSION,       \
+	.node_type = IBV_NODE_CA, .xrc_bit = XRC_RECEIVER,                                       \
+	.fields = { [REQUEST_CQ] = cq_fields, [REQUEST_RESIZE] = resize_fields,                  \
+		    [REQUEST_QP] = qp_fields, [REQUEST_SRQ] = srq_fields,                        \
+		    [REQUEST_WQ] = wq_fields, [REQUEST_QP_TABLE] = table_fields },               \
+	.get_context = get_context, .query_device = query_device,                                \
+	.query_device_ex = query_device_ex, .alloc_pd = alloc_pd, .create_cq = create_cq,        \
+	.resize_cq = resize_cq, .create_qp = create_qp, .create_srq = create_srq,                \
+	.create_wq = create_wq, .region = region, .mapped = mapped, .next_send = mlx4_next_send, \
+	.next_receive = mlx4_next_receive, .room = mlx_room, .complete = complete,               \
+	.armed = mlx4_armed, .traced_id = traced_id, .traced_note = mlx4_note_of
 
 const struct device device_mlx4 = {
 	.name = "mlx4",

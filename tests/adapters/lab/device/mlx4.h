@@ -39,6 +39,13 @@ struct mlx4_cqe {
 };
 _Static_assert(sizeof(struct mlx4_cqe) == 32, "");
 
+/* Mark all entries to come as not written, so that the process does not take them yet. */
+void mlx4_disown(struct object *cq);
+void mlx4_write_cqe(struct object *cq, struct mlx4_cqe *cqe, unsigned opcode, bool is_send);
+unsigned mlx4_cqe_opcode(const struct completion *c);
+struct mlx4_cqe mlx4_completion(const struct completion *c, bool ethernet, uint16_t timestamp);
+/* Return whether the process has armed the CQ since the last call. */
+bool mlx4_armed(struct object *cq, struct arm *ret_arm);
 int mlx4_next_send(struct object *qp, struct work *work);
 int mlx4_next_receive(struct object *queue, struct work *work);
 /* The opcode of a work request of this kind. */
