@@ -1,12 +1,12 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
-# Functions for items on a played device (run-vm --device efa, mlx5 or mlx5-roce): both libraries, the program of the
+# Functions for items on a played device (run-vm --device efa, mlx4, mlx5 or mlx5-roce): both libraries, the program of the
 # device, its removal and its faults.
 
 device=${RT_DEVICE%_0}
 plays=$(cat "/run/play_$device.pid")
 case $device in
-mlx5) driver=mlx5_core ;;
+mlx4 | mlx5) driver=${device}_core ;;
 *) driver=$device ;;
 esac
 failed=0
