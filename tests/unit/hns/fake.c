@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "tests/unit/hns/fake.h"
 
-static const struct verbs_provider provider = { .driver_id = 12 };
-
 static void fake_sq(struct fake *f, enum ibv_qp_type type)
 {
 	struct hns_sq *sq = &f->qp.sq;
@@ -67,23 +65,81 @@ static void fake_srq(struct fake *f)
 	f->srq.free = &f->free;
 }
 
+void fake_entry(struct fake *f, uint32_t place, uint32_t first)
+{
+	char *at = f->cqes + (size_t)(place % ENTRIES) * 64;
+
+	put_32(at + CQE_AT_KEY, 0x11223344);
+	put_32(at + CQE_AT_SRQ, SRQN);
+	put_32(at + CQE_AT_QP, QPN | 0x1fu << CQE_VENDOR_SHIFT);
+	put_32(at + CQE_AT_LENGTH, 24);
+	put_32(at + CQE_AT_VLAN, 1 << 16 | 5 << CQE_VLAN_SHIFT | CQE_VLAN);
+	put_32(at + CQE_AT_PEER, 0x77 | 3 << CQE_SL_SHIFT | CQE_GRH);
+	put_32(at, first | (place / ENTRIES % 2 ? 0 : CQE_OWNER));
+}
+
+static void send_complete(struct adapter *a, uint32_t number)
+{
+	struct fake *f = (struct fake *)a;
+
+	fake_entry(f, f->place++, OP_SEND | number % SENDS << CQE_INDEX_SHIFT);
+}
+
+static void receive_complete(struct adapter *a, uint32_t number)
+{
+	struct fake *f = (struct fake *)a;
+
+	fake_entry(f, f->place++, CQE_RECEIVE | RECV_SEND);
+}
+
+static void queue_close(struct adapter *a)
+{
+	hns_qp_post_limits_set(&((struct fake *)a)->qp, IBV_QPS_RESET);
+}
+
+static void adapter_free(struct adapter *a)
+{
+	struct fake *f = (struct fake *)a;
+
+	idtable_destroy(&f->ctx.qps);
+	idtable_destroy(&f->ctx.xrc_srqs);
+	free(f);
+}
+
+static const struct adapter_ops ops = {
+	.name = "hns_0",
+	.driver_id = 12,
+	.post_send = hns_post_send,
+	.post_recv = hns_post_recv,
+	.post_srq_recv = hns_post_srq_recv,
+	.poll_cq = hns_poll_cq,
+	.send_complete = send_complete,
+	.receive_complete = receive_complete,
+	.close = queue_close,
+	.free = adapter_free,
+};
+
 struct fake *fake_create(enum ibv_qp_type type)
 {
 	struct fake *f = calloc(1, sizeof(*f));
 	struct hns_qp *qp = &f->qp;
 
-	strcpy(f->device.name, "hns_0");
-	f->device.transport_type = IBV_TRANSPORT_IB;
-	f->priv.provider = &provider;
-	f->ctx.vctx.context.device = &f->device;
-	f->ctx.vctx.context.cmd_fd = -1;
-	f->ctx.vctx.priv = &f->priv;
+	f->adapter = (struct adapter){
+		.sends = SENDS,
+		.receives = RECEIVES,
+		.max_send_sge = 4,
+		.max_recv_sge = RECEIVE_SGES,
+		.max_inline = 64,
+		.send_cq = &f->cq.kit.vcq.cq,
+		.recv_cq = &f->cq.kit.vcq.cq,
+		.registers = &f->doorbell,
+		.registers_size = sizeof(f->doorbell),
+	};
+	adapter_open(&f->adapter, &ops, &f->ctx.vctx);
+	adapter_qp_open(&f->adapter, &qp->vqp, &f->ctx.vctx, type, QPN);
 	idtable_init(&f->ctx.qps);
 	idtable_init(&f->ctx.xrc_srqs);
-	qp->vqp.qp.context = &f->ctx.vctx.context;
-	qp->vqp.qp.qp_num = qp->number = QPN;
-	qp->vqp.qp.qp_type = type;
-	qp->vqp.qp.state = IBV_QPS_RTS;
+	qp->number = QPN;
 	qp->vqp.cap = (struct ibv_qp_cap){ SENDS, RECEIVES, 4, RECEIVE_SGES, 64 };
 	qp->send_cq = qp->recv_cq = &f->cq;
 	fake_sq(f, type);
@@ -98,62 +154,20 @@ struct fake *fake_create(enum ibv_qp_type type)
 	return f;
 }
 
+struct adapter *fake_adapter(void)
+{
+	return &fake_create(IBV_QPT_RC)->adapter;
+}
+
+void fake_share(struct fake *f)
+{
+	f->qp.srq = &f->srq;
+	f->adapter.srq = &f->srq.vsrq.srq;
+}
+
 void fake_free(struct fake *f)
 {
-	idtable_destroy(&f->ctx.qps);
-	idtable_destroy(&f->ctx.xrc_srqs);
-	free(f);
-}
-
-uint32_t fake_word(const void *at, int index)
-{
-	return get_32((const char *)at + 4 * (ptrdiff_t)index);
-}
-
-struct ibv_send_wr fake_wr(enum ibv_wr_opcode opcode, int sges)
-{
-	static struct ibv_sge sge[8];
-
-	for (int i = 0; i < 8; i++)
-		sge[i] = (struct ibv_sge){ 0x1000u * (i + 1), 8, 0x22 };
-	return (struct ibv_send_wr){
-		.wr_id = 7,
-		.sg_list = sge,
-		.num_sge = sges,
-		.opcode = opcode,
-		.send_flags = IBV_SEND_SIGNALED,
-		.imm_data = htobe32(0x11223344),
-		.wr.rdma = { 0x2000, 7 },
-	};
-}
-
-int fake_post(struct fake *f, struct ibv_send_wr wr)
-{
-	struct ibv_send_wr *bad;
-
-	return hns_post_send(&f->qp.vqp.qp, &wr, &bad);
-}
-
-int fake_receive(struct fake *f, uint64_t wr_id, int sges)
-{
-	struct ibv_sge sge[3] = { { 0x5000, 0x100, 0x44 }, { 0x6000, 0x10, 0x45 } };
-	struct ibv_recv_wr *bad, wr = { .wr_id = wr_id, .sg_list = sge, .num_sge = sges };
-
-	return f->qp.srq ? hns_post_srq_recv(&f->srq.vsrq.srq, &wr, &bad)
-			 : hns_post_recv(&f->qp.vqp.qp, &wr, &bad);
-}
-
-void fake_entry(struct fake *f, uint32_t place, uint32_t first)
-{
-	char *at = f->cqes + (size_t)(place % ENTRIES) * 64;
-
-	put_32(at + CQE_AT_KEY, 0x11223344);
-	put_32(at + CQE_AT_SRQ, SRQN);
-	put_32(at + CQE_AT_QP, QPN | 0x1fu << CQE_VENDOR_SHIFT);
-	put_32(at + CQE_AT_LENGTH, 24);
-	put_32(at + CQE_AT_VLAN, 1 << 16 | 5 << CQE_VLAN_SHIFT | CQE_VLAN);
-	put_32(at + CQE_AT_PEER, 0x77 | 3 << CQE_SL_SHIFT | CQE_GRH);
-	put_32(at, first | (place / ENTRIES % 2 ? 0 : CQE_OWNER));
+	adapter_free(&f->adapter);
 }
 
 int fake_poll(struct fake *f, struct ibv_wc *wc, int count)
@@ -163,8 +177,5 @@ int fake_poll(struct fake *f, struct ibv_wc *wc, int count)
 
 struct ibv_wc fake_poll_one(struct fake *f)
 {
-	struct ibv_wc wc = {};
-
-	assert_int_equal(fake_poll(f, &wc, 1), 1);
-	return wc;
+	return adapter_poll_one(&f->adapter, &f->cq.kit.vcq.cq);
 }

@@ -3,11 +3,8 @@
 #ifndef HNS_FAKE_H
 #define HNS_FAKE_H
 
-#include <stdlib.h>
-
-#include "libibverbs/library.h"
 #include "providers/hns/wqe.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/adapter/adapter.h"
 
 enum {
 	QPN = 0x33,
@@ -21,8 +18,7 @@ enum {
 };
 
 struct fake {
-	struct ibv_device device;
-	struct verbs_ex_private priv;
+	struct adapter adapter;
 	struct hns_context ctx;
 	struct hns_qp qp;
 	struct hns_cq cq;
@@ -35,6 +31,7 @@ struct fake {
 	char cqes[ENTRIES * 64];
 	uint64_t doorbell;
 	uint64_t direct[8];
+	uint32_t place; /* of the next entry that the harness lets the device write */
 	/* For threads of a test. */
 	atomic_bool stop;
 	atomic_uint posts, posted; /* all, and those that a queue took */
@@ -42,12 +39,9 @@ struct fake {
 
 struct fake *fake_create(enum ibv_qp_type type);
 void fake_free(struct fake *f);
-/* Return word @index of the words at @at. */
-uint32_t fake_word(const void *at, int index);
-/* Return a send with @sges entries of 8 bytes at 0x1000, 0x2000 and so on. */
-struct ibv_send_wr fake_wr(enum ibv_wr_opcode opcode, int sges);
-int fake_post(struct fake *f, struct ibv_send_wr wr);
-int fake_receive(struct fake *f, uint64_t wr_id, int sges);
+struct adapter *fake_adapter(void);
+/* Let receives go to the SRQ. */
+void fake_share(struct fake *f);
 /* Write an entry as the device does, in the phase of its place. @first: its first word, without the
  * owner's bit */
 void fake_entry(struct fake *f, uint32_t place, uint32_t first);

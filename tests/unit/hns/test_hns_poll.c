@@ -11,10 +11,10 @@ enum {
 static void post(struct fake *f, int count)
 {
 	for (int i = 0; i < count; i++) {
-		struct ibv_send_wr wr = fake_wr(IBV_WR_SEND, 1);
+		struct ibv_send_wr wr = adapter_send_wr(IBV_WR_SEND, 1);
 
 		wr.wr_id = 100 + i;
-		assert_int_equal(fake_post(f, wr), 0);
+		assert_int_equal(adapter_post(&f->adapter, wr), 0);
 	}
 }
 
@@ -69,7 +69,7 @@ static void test_receives(void **state)
 	struct ibv_wc wc;
 
 	for (int i = 0; i < 4; i++)
-		assert_int_equal(fake_receive(f, 200 + i, 1), 0);
+		assert_int_equal(adapter_receive(&f->adapter, 200 + i, 1), 0);
 	fake_entry(f, 0, CQE_RECEIVE | RECV_SEND);
 	wc = fake_poll_one(f);
 	assert_int_equal(wc.wr_id, 200);
@@ -93,7 +93,7 @@ static void test_datagrams(void **state)
 	struct fake *f = fake_create(IBV_QPT_UD);
 	struct ibv_wc wc;
 
-	assert_int_equal(fake_receive(f, 200, 1), 0);
+	assert_int_equal(adapter_receive(&f->adapter, 200, 1), 0);
 	fake_entry(f, 0, CQE_RECEIVE | RECV_SEND);
 	wc = fake_poll_one(f);
 	assert_int_equal(wc.src_qp, 0x77);
@@ -108,18 +108,18 @@ static void test_shared(void **state)
 	struct fake *f = fake_create(IBV_QPT_RC);
 	struct ibv_wc wc;
 
-	f->qp.srq = &f->srq;
+	fake_share(f);
 	f->qp.rq.completes = false;
 	for (int i = 0; i < RECEIVES; i++)
-		assert_int_equal(fake_receive(f, 300 + i, 1), 0);
-	assert_int_equal(fake_receive(f, 304, 1), ENOMEM);
+		assert_int_equal(adapter_receive(&f->adapter, 300 + i, 1), 0);
+	assert_int_equal(adapter_receive(&f->adapter, 304, 1), ENOMEM);
 	fake_entry(f, 0, CQE_RECEIVE | RECV_SEND | 2 << CQE_INDEX_SHIFT);
 	assert_int_equal(fake_poll_one(f).wr_id, 302);
 	fake_entry(f, 1, CQE_RECEIVE | RECV_SEND | 2 << CQE_INDEX_SHIFT);
 	assert_int_equal(fake_poll(f, &wc, 1), 0);
 	fake_entry(f, 2, CQE_RECEIVE | RECV_SEND | 0xffffu << CQE_INDEX_SHIFT);
 	assert_int_equal(fake_poll(f, &wc, 1), 0);
-	assert_int_equal(fake_receive(f, 305, 1), 0);
+	assert_int_equal(adapter_receive(&f->adapter, 305, 1), 0);
 	assert_int_equal(le32toh(f->indices[0]), 2);
 	assert_int_equal(f->srq_record, 5);
 	fake_free(f);
@@ -134,13 +134,13 @@ static void test_xrc(void **state)
 	idtable_take(&f->ctx.qps, QPN, &f->qp);
 	assert_int_equal(idtable_put(&f->ctx.xrc_srqs, SRQN, &f->srq), 0);
 	idtable_own(&f->ctx.xrc_srqs, SRQN, &f->cq, NULL);
-	f->qp.srq = &f->srq;
-	assert_int_equal(fake_receive(f, 300, 1), 0);
+	fake_share(f);
+	assert_int_equal(adapter_receive(&f->adapter, 300, 1), 0);
 	fake_entry(f, 0, CQE_RECEIVE | RECV_SEND);
 	wc = fake_poll_one(f);
 	assert_int_equal(wc.wr_id, 300);
 	assert_int_equal(wc.qp_num, QPN);
-	assert_int_equal(fake_receive(f, 301, 1), 0);
+	assert_int_equal(adapter_receive(&f->adapter, 301, 1), 0);
 	fake_entry(f, 1, CQE_RECEIVE | RECV_SEND);
 	fake_entry(f, 2, OP_SEND);
 	hns_cq_clean_srq(&f->srq);
@@ -189,7 +189,7 @@ static void *post_always(void *arg)
 	struct fake *f = arg;
 
 	while (!atomic_load(&f->stop)) {
-		if (fake_post(f, fake_wr(IBV_WR_SEND, 1)) == 0)
+		if (adapter_post(&f->adapter, adapter_send_wr(IBV_WR_SEND, 1)) == 0)
 			atomic_fetch_add(&f->posted, 1);
 		atomic_fetch_add(&f->posts, 1);
 	}

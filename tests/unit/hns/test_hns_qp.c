@@ -138,7 +138,7 @@ static void test_transitions(void **state)
 
 	assert_true(hns_modify_qp(&f->qp.vqp, &in) < 0);
 	assert_int_equal(f->qp.state, IBV_QPS_RTS);
-	assert_int_equal(fake_post(f, fake_wr(IBV_WR_SEND, 1)), 0);
+	assert_int_equal(adapter_post(&f->adapter, adapter_send_wr(IBV_WR_SEND, 1)), 0);
 	attr.qp_state = IBV_QPS_RESET;
 	assert_true(hns_modify_qp(&f->qp.vqp, &in) < 0);
 	assert_int_equal(f->qp.state, IBV_QPS_RTS);

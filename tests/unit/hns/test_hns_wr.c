@@ -16,7 +16,7 @@ static struct ibv_qp_ex *begin(struct fake *f)
 
 static uint32_t first_of(const struct fake *f, int index)
 {
-	return fake_word(f->sends + (ptrdiff_t)index * WQE, 0);
+	return adapter_word_32(f->sends + (ptrdiff_t)index * WQE, 0);
 }
 
 /* The device owns no request before the end of the batch. */
@@ -42,16 +42,16 @@ static void test_batch(void **state)
 	assert_int_equal(f->doorbell, htole64(0x400000033));
 	assert_int_equal(f->sq_record, 4);
 	assert_int_equal(first_of(f, 0), 0x1182);
-	assert_int_equal(fake_word(f->sends, 1), 40);
-	assert_int_equal(fake_word(f->sends, 2), 0x01020304);
-	assert_int_equal(fake_word(f->sends, 3), 0x03000000);
-	assert_int_equal(fake_word(f->sends, 4), INLINE_OUT);
+	assert_int_equal(adapter_word_32(f->sends, 1), 40);
+	assert_int_equal(adapter_word_32(f->sends, 2), 0x01020304);
+	assert_int_equal(adapter_word_32(f->sends, 3), 0x03000000);
+	assert_int_equal(adapter_word_32(f->sends, 4), INLINE_OUT);
 	assert_memory_equal(f->segments, bytes, sizeof(bytes));
 	assert_int_equal(first_of(f, 1), 0x183);
-	assert_int_equal(fake_word(f->sends + WQE, 4), 3);
-	assert_int_equal(fake_word(f->sends + WQE, 5), 0x77);
+	assert_int_equal(adapter_word_32(f->sends + WQE, 4), 3);
+	assert_int_equal(adapter_word_32(f->sends + WQE, 5), 0x77);
 	assert_int_equal(first_of(f, 2), 0x187);
-	assert_int_equal(fake_word(f->sends + 2 * WQE, 12), 5);
+	assert_int_equal(adapter_word_32(f->sends + 2 * WQE, 12), 5);
 	assert_int_equal(first_of(f, 3), 0x180);
 	assert_int_equal(f->sent[1], 8);
 	fake_free(f);
@@ -74,7 +74,7 @@ static void test_abort(void **state)
 	assert_int_equal(f->qp.sq.head, 0);
 	assert_int_equal(f->qp.sq.segment, 0);
 	assert_int_equal(f->doorbell, 0);
-	assert_int_equal(fake_post(f, fake_wr(IBV_WR_SEND, 1)), 0);
+	assert_int_equal(adapter_post(&f->adapter, adapter_send_wr(IBV_WR_SEND, 1)), 0);
 	assert_int_equal(first_of(f, 0), 0x180);
 	fake_free(f);
 }
@@ -182,11 +182,11 @@ static void test_datagram(void **state)
 			ibv_wr_set_ud_addr(ex, &ah.ah, 0x321, 0x11111111);
 		assert_int_equal(ibv_wr_complete(ex), 0);
 		assert_int_equal(first_of(f, 0), 0x1180);
-		assert_int_equal(fake_word(f->sends, 1), 8 | 0x62610000);
-		assert_int_equal(fake_word(f->sends, 3), 0x63000010);
-		assert_int_equal(fake_word(f->sends, 4), 0x666564);
-		assert_int_equal(fake_word(f->sends, 5), 0xe3416867);
-		assert_int_equal(fake_word(f->sends, 7), 0x321);
+		assert_int_equal(adapter_word_32(f->sends, 1), 8 | 0x62610000);
+		assert_int_equal(adapter_word_32(f->sends, 3), 0x63000010);
+		assert_int_equal(adapter_word_32(f->sends, 4), 0x666564);
+		assert_int_equal(adapter_word_32(f->sends, 5), 0xe3416867);
+		assert_int_equal(adapter_word_32(f->sends, 7), 0x321);
 		assert_int_equal(f->doorbell, htole64(0x0005000100000033));
 		fake_free(f);
 	}
@@ -213,7 +213,7 @@ static void test_missing(void **state)
 	ibv_wr_set_sge(ex, 0x11, 0x1000, 8);
 	ibv_wr_set_xrc_srqn(ex, 0x52);
 	assert_int_equal(ibv_wr_complete(ex), 0);
-	assert_int_equal(fake_word(f->sends, 3), 0x01000052);
+	assert_int_equal(adapter_word_32(f->sends, 3), 0x01000052);
 	fake_free(f);
 }
 

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "tests/unit/ocrdma/fake.h"
 
-static const struct verbs_provider provider = { .driver_id = 7 };
-
 static void fake_cq(struct fake *f, struct oc_cq *cq, struct oc_cqe *ring, bool changes,
 		    uint32_t *reg)
 {
@@ -25,7 +23,7 @@ static void fake_rings(struct fake *f, enum ibv_qp_type type)
 	sq->is_ud = type == IBV_QPT_UD;
 	sq->max_sge = rq->max_sge = 2;
 	sq->ops = 1 << IBV_WR_SEND | 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_READ;
-	sq->max_inline = 96;
+	sq->max_inline = INLINE_MAX;
 	sq->mask = rq->mask = SLOTS - 1;
 	sq->stride = rq->stride = SLOT;
 	sq->ring = f->sends;
@@ -50,67 +48,6 @@ static void fake_srq(struct fake *f)
 	f->free = (1 << SLOTS) - 1;
 	srq->free = &f->free;
 	srq->doorbell = (char *)&f->registers[2];
-}
-
-struct fake *fake_create(enum ibv_qp_type type, bool changes)
-{
-	struct fake *f = calloc(1, sizeof(*f));
-
-	strcpy(f->device.name, "ocrdma0");
-	f->priv.provider = &provider;
-	f->ctx.vctx.context.device = &f->device;
-	f->ctx.vctx.context.cmd_fd = -1;
-	f->ctx.vctx.priv = &f->priv;
-	idtable_init(&f->ctx.qps);
-	LIST_INIT(&f->ctx.failed);
-	f->qp.vqp.qp.context = &f->ctx.vctx.context;
-	f->qp.vqp.qp.qp_num = 0x55;
-	f->qp.vqp.qp.qp_type = type;
-	f->qp.vqp.qp.state = IBV_QPS_RTS;
-	f->qp.id = QP_ID;
-	fake_rings(f, type);
-	fake_srq(f);
-	fake_cq(f, &f->send_cq, f->sent_cqes, changes, &f->registers[3]);
-	fake_cq(f, &f->recv_cq, f->received_cqes, changes, &f->registers[4]);
-	f->qp.vqp.qp.send_cq = &f->send_cq.vcq.cq;
-	f->qp.send_cq = &f->send_cq;
-	f->qp.recv_cq = &f->recv_cq;
-	assert_int_equal(idtable_put(&f->ctx.qps, QP_ID, &f->qp), 0);
-	idtable_own(&f->ctx.qps, QP_ID, &f->send_cq, &f->recv_cq);
-	return f;
-}
-
-void fake_free(struct fake *f)
-{
-	idtable_destroy(&f->ctx.qps);
-	free(f);
-}
-
-int fake_post(struct fake *f, struct ibv_send_wr wr)
-{
-	struct ibv_send_wr *bad;
-
-	return oc_post_send(&f->qp.vqp.qp, &wr, &bad);
-}
-
-int fake_send(struct fake *f, uint64_t wr_id, unsigned int flags, const void *data, uint32_t length)
-{
-	struct ibv_sge sge = { (uintptr_t)data, length, 0x1100 };
-
-	return fake_post(f, (struct ibv_send_wr){ .wr_id = wr_id,
-						  .sg_list = &sge,
-						  .num_sge = 1,
-						  .opcode = IBV_WR_SEND,
-						  .send_flags = flags });
-}
-
-int fake_receive(struct fake *f, uint64_t wr_id)
-{
-	struct ibv_sge sge = { 0x1000, 8, 1 };
-	struct ibv_recv_wr *bad, wr = { .wr_id = wr_id, .sg_list = &sge, .num_sge = 1 };
-
-	return f->qp.srq ? oc_post_srq_recv(&f->srq.vsrq.srq, &wr, &bad)
-			 : oc_post_recv(&f->qp.vqp.qp, &wr, &bad);
 }
 
 static void entry_put_next(struct fake *f, int receive, struct oc_cqe cqe)
@@ -145,10 +82,95 @@ int fake_poll(struct oc_cq *cq, struct ibv_wc *wc, int count)
 	return oc_poll_cq(&cq->vcq.cq, count, wc);
 }
 
-uint32_t fake_word(const void *at, int index)
+static void send_complete(struct adapter *a, uint32_t number)
 {
-	uint32_t word;
+	fake_sent((struct fake *)a, QP_ID, number % SLOTS, 0);
+}
 
-	memcpy(&word, (const char *)at + 4 * (ptrdiff_t)index, sizeof(word));
-	return le32toh(word);
+static void receive_complete(struct adapter *a, uint32_t number)
+{
+	fake_received((struct fake *)a, QP_ID, 0, 0);
+}
+
+static void queue_close(struct adapter *a)
+{
+	struct fake *f = (struct fake *)a;
+
+	atomic_store(&f->qp.sq.gate, OC_CLOSED);
+	atomic_store(&f->qp.rq.gate, OC_CLOSED);
+}
+
+static void adapter_free(struct adapter *a)
+{
+	struct fake *f = (struct fake *)a;
+
+	idtable_destroy(&f->ctx.qps);
+	free(f);
+}
+
+static const struct adapter_ops ops = {
+	.name = "ocrdma0",
+	.driver_id = 7,
+	.post_send = oc_post_send,
+	.post_recv = oc_post_recv,
+	.post_srq_recv = oc_post_srq_recv,
+	.poll_cq = oc_poll_cq,
+	.send_complete = send_complete,
+	.receive_complete = receive_complete,
+	.close = queue_close,
+	.free = adapter_free,
+};
+
+struct fake *fake_create(enum ibv_qp_type type, bool changes)
+{
+	struct fake *f = calloc(1, sizeof(*f));
+
+	f->adapter = (struct adapter){
+		.sends = SLOTS - 1,
+		.receives = SLOTS - 1,
+		.max_send_sge = 2,
+		.max_recv_sge = 2,
+		.max_inline = INLINE_MAX,
+		.send_cq = &f->send_cq.vcq.cq,
+		.recv_cq = &f->recv_cq.vcq.cq,
+		.registers = f->registers,
+		.registers_size = sizeof(f->registers),
+	};
+	adapter_open(&f->adapter, &ops, &f->ctx.vctx);
+	adapter_qp_open(&f->adapter, &f->qp.vqp, &f->ctx.vctx, type, 0x55);
+	idtable_init(&f->ctx.qps);
+	LIST_INIT(&f->ctx.failed);
+	f->qp.id = QP_ID;
+	fake_rings(f, type);
+	fake_srq(f);
+	fake_cq(f, &f->send_cq, f->sent_cqes, changes, &f->registers[3]);
+	fake_cq(f, &f->recv_cq, f->received_cqes, changes, &f->registers[4]);
+	f->qp.vqp.qp.send_cq = &f->send_cq.vcq.cq;
+	f->qp.send_cq = &f->send_cq;
+	f->qp.recv_cq = &f->recv_cq;
+	assert_int_equal(idtable_put(&f->ctx.qps, QP_ID, &f->qp), 0);
+	idtable_own(&f->ctx.qps, QP_ID, &f->send_cq, &f->recv_cq);
+	return f;
+}
+
+struct adapter *fake_clearing(void)
+{
+	return &fake_create(IBV_QPT_RC, false)->adapter;
+}
+
+struct adapter *fake_changing(void)
+{
+	return &fake_create(IBV_QPT_RC, true)->adapter;
+}
+
+void fake_share(struct fake *f)
+{
+	f->qp.srq = &f->srq;
+	f->qp.rq.mask = 0;
+	f->adapter.srq = &f->srq.vsrq.srq;
+}
+
+void fake_free(struct fake *f)
+{
+	adapter_free(&f->adapter);
 }

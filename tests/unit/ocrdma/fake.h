@@ -3,22 +3,19 @@
 #ifndef OCRDMA_FAKE_H
 #define OCRDMA_FAKE_H
 
-#include <stdlib.h>
-
-#include "libibverbs/library.h"
 #include "providers/ocrdma/wqe.h"
-#include "tests/unit/unit.h"
+#include "tests/unit/adapter/adapter.h"
 
 enum {
 	QP_ID = 0x20,
 	SLOTS = 8, /* slots of each ring; one of them stays empty */
 	SLOT = 128,
 	ENTRIES = 4,
+	INLINE_MAX = 96,
 };
 
 struct fake {
-	struct ibv_device device;
-	struct verbs_ex_private priv;
+	struct adapter adapter;
 	struct oc_context ctx;
 	struct oc_qp qp;
 	struct oc_cq send_cq, recv_cq;
@@ -34,17 +31,15 @@ struct fake {
 
 /* @changes: the bit of a valid entry changes with each wrap. */
 struct fake *fake_create(enum ibv_qp_type type, bool changes);
+/* Return an adapter of each kind for the tests of the harness. */
+struct adapter *fake_clearing(void);
+struct adapter *fake_changing(void);
+/* Let receives go to the SRQ. */
+void fake_share(struct fake *f);
 void fake_free(struct fake *f);
-int fake_post(struct fake *f, struct ibv_send_wr wr);
-/* Post a signaled send of @length bytes at @data. */
-int fake_send(struct fake *f, uint64_t wr_id, unsigned int flags, const void *data,
-	      uint32_t length);
-int fake_receive(struct fake *f, uint64_t wr_id);
 /* Write an entry as the device does. @tag: tag of a shared receive, or 0 */
 void fake_sent(struct fake *f, uint32_t id, uint32_t index, uint32_t status);
 void fake_received(struct fake *f, uint32_t id, uint32_t tag, uint32_t flags);
 int fake_poll(struct oc_cq *cq, struct ibv_wc *wc, int count);
-/* Return word @index of the words at @at. */
-uint32_t fake_word(const void *at, int index);
 
 #endif

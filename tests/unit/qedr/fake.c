@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include "tests/unit/qedr/fake.h"
 
-static const struct verbs_provider provider = { .driver_id = 11 };
-
 static void fake_doorbell(struct qedr_doorbell *doorbell, uint64_t *reg)
 {
 	doorbell->reg = (char *)reg;
@@ -28,7 +26,7 @@ static void fake_rings(struct fake *f)
 	sq->end = f->sends + sizeof(f->sends);
 	sq->mask = SENDS - 1;
 	sq->icid = ICID;
-	sq->max_post = SENDS;
+	sq->max_post = MAX_POST;
 	sq->max_sge = 4;
 	sq->max_inline = INLINE_MAX;
 	sq->sent = f->sent;
@@ -40,60 +38,6 @@ static void fake_rings(struct fake *f)
 	rq->max_sge = 4;
 	rq->wr_ids = f->wr_ids;
 	fake_doorbell(&rq->doorbell, &f->registers[1]);
-}
-
-struct fake *fake_create(void)
-{
-	struct fake *f = calloc(1, sizeof(*f));
-	uint32_t id;
-
-	strcpy(f->device.name, "qedr0");
-	f->priv.provider = &provider;
-	f->ctx.vctx.context.device = &f->device;
-	f->ctx.vctx.context.cmd_fd = -1;
-	f->ctx.vctx.priv = &f->priv;
-	idtable_init(&f->ctx.qps);
-	idtable_init(&f->ctx.xrc_srqs);
-	f->qp.vqp.qp.context = &f->ctx.vctx.context;
-	f->qp.vqp.qp.qp_num = 0x20;
-	f->qp.vqp.qp.qp_type = IBV_QPT_RC;
-	f->qp.vqp.qp.state = IBV_QPS_RTS;
-	fake_rings(f);
-	fake_cq(f, &f->send_cq, f->sent_cqes, &f->registers[2]);
-	fake_cq(f, &f->recv_cq, f->received_cqes, &f->registers[3]);
-	f->qp.send_cq = &f->send_cq;
-	f->qp.recv_cq = &f->recv_cq;
-	assert_int_equal(idtable_add(&f->ctx.qps, &f->qp, &id), 0);
-	f->qp.cookie = id + 1;
-	idtable_own(&f->ctx.qps, id, &f->send_cq, &f->recv_cq);
-	return f;
-}
-
-void fake_free(struct fake *f)
-{
-	idtable_destroy(&f->ctx.qps);
-	idtable_destroy(&f->ctx.xrc_srqs);
-	free(f);
-}
-
-int fake_post(struct fake *f, uint64_t wr_id, unsigned int flags, const void *data, uint32_t length)
-{
-	struct ibv_sge sge = { (uintptr_t)data, length, 0x1100 };
-	struct ibv_send_wr *bad, wr = { .wr_id = wr_id,
-					.sg_list = &sge,
-					.num_sge = 1,
-					.opcode = IBV_WR_SEND,
-					.send_flags = flags };
-
-	return qedr_post_send(&f->qp.vqp.qp, &wr, &bad);
-}
-
-int fake_receive(struct fake *f, uint64_t wr_id, int sges)
-{
-	struct ibv_sge sge[4] = { { 0x1000, 8, 1 }, { 0x2000, 8, 2 }, { 0x3000, 8, 3 } };
-	struct ibv_recv_wr *bad, wr = { .wr_id = wr_id, .sg_list = sge, .num_sge = sges };
-
-	return qedr_post_recv(&f->qp.vqp.qp, &wr, &bad);
 }
 
 /* Write the rest of an entry. Its last byte has the flags and the phase bit. */
@@ -132,4 +76,87 @@ void fake_received(struct fake *f, uint64_t cookie, uint8_t flags, uint16_t id, 
 int fake_poll(struct qedr_cq *cq, struct ibv_wc *wc, int count)
 {
 	return qedr_poll_cq(&cq->vcq.cq, count, wc);
+}
+
+static void send_complete(struct adapter *a, uint32_t number)
+{
+	struct fake *f = (struct fake *)a;
+
+	fake_sent(f, f->qp.cookie, number + 1, 0);
+}
+
+static void receive_complete(struct adapter *a, uint32_t number)
+{
+	struct fake *f = (struct fake *)a;
+
+	fake_received(f, f->qp.cookie, CQE_RECEIVED << CQE_TYPE_SHIFT, number + 1, 0);
+}
+
+static void queue_close(struct adapter *a)
+{
+	struct fake *f = (struct fake *)a;
+
+	f->qp.sq.max_post = f->qp.rq.max_post = 0;
+}
+
+static void adapter_free(struct adapter *a)
+{
+	struct fake *f = (struct fake *)a;
+
+	idtable_destroy(&f->ctx.qps);
+	idtable_destroy(&f->ctx.xrc_srqs);
+	free(f);
+}
+
+static const struct adapter_ops ops = {
+	.name = "qedr0",
+	.driver_id = 11,
+	.post_send = qedr_post_send,
+	.post_recv = qedr_post_recv,
+	.poll_cq = qedr_poll_cq,
+	.send_complete = send_complete,
+	.receive_complete = receive_complete,
+	.close = queue_close,
+	.free = adapter_free,
+};
+
+struct fake *fake_create(void)
+{
+	struct fake *f = calloc(1, sizeof(*f));
+	uint32_t id;
+
+	f->adapter = (struct adapter){
+		.sends = MAX_POST,
+		.receives = RECEIVES,
+		.max_send_sge = 4,
+		.max_recv_sge = 4,
+		.max_inline = INLINE_MAX,
+		.send_cq = &f->send_cq.vcq.cq,
+		.recv_cq = &f->recv_cq.vcq.cq,
+		.registers = f->registers,
+		.registers_size = sizeof(f->registers),
+	};
+	adapter_open(&f->adapter, &ops, &f->ctx.vctx);
+	adapter_qp_open(&f->adapter, &f->qp.vqp, &f->ctx.vctx, IBV_QPT_RC, 0x20);
+	idtable_init(&f->ctx.qps);
+	idtable_init(&f->ctx.xrc_srqs);
+	fake_rings(f);
+	fake_cq(f, &f->send_cq, f->sent_cqes, &f->registers[2]);
+	fake_cq(f, &f->recv_cq, f->received_cqes, &f->registers[3]);
+	f->qp.send_cq = &f->send_cq;
+	f->qp.recv_cq = &f->recv_cq;
+	assert_int_equal(idtable_add(&f->ctx.qps, &f->qp, &id), 0);
+	f->qp.cookie = id + 1;
+	idtable_own(&f->ctx.qps, id, &f->send_cq, &f->recv_cq);
+	return f;
+}
+
+struct adapter *fake_adapter(void)
+{
+	return &fake_create()->adapter;
+}
+
+void fake_free(struct fake *f)
+{
+	adapter_free(&f->adapter);
 }

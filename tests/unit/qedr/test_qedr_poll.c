@@ -3,7 +3,7 @@
 #include "tests/unit/qedr/fake.h"
 
 enum {
-	LAPS = 70000, /* number of sends: more than their counters of 16 bits hold */
+	COUNT = 70000, /* of sends: more than their counters of 16 bits hold */
 	RECEIVED = CQE_RECEIVED << CQE_TYPE_SHIFT,
 	SHARED = CQE_SHARED << CQE_TYPE_SHIFT,
 	REMOTE_ACCESS = 7,
@@ -18,17 +18,11 @@ static void post(struct fake *f, uint64_t wr_id, unsigned int flags)
 static void test_counters(void **state)
 {
 	struct fake *f = fake_create();
-	struct ibv_wc wc[2];
 
-	for (uint32_t i = 0; i < LAPS; i++) {
-		post(f, i, IBV_SEND_SIGNALED);
-		fake_sent(f, f->qp.cookie, i + 1, 0);
-		assert_int_equal(fake_poll(&f->send_cq, wc, 2), 1);
-		assert_int_equal(wc[0].wr_id, i);
-	}
+	adapter_sends_poll(&f->adapter, COUNT);
 	/* The doorbells have the numbers of requests and of entries. */
-	assert_int_equal(le64toh(f->registers[0]), ICID | (uint32_t)LAPS << 16);
-	assert_int_equal(le64toh(f->registers[2]), 7ull | CQ_DB_SET | (uint64_t)LAPS << 32);
+	assert_int_equal(le64toh(f->registers[0]), ICID | (uint32_t)COUNT << 16);
+	assert_int_equal(le64toh(f->registers[2]), 7ull | CQ_DB_SET | (uint64_t)COUNT << 32);
 	fake_free(f);
 }
 
@@ -101,8 +95,8 @@ static void test_receives(void **state)
 	struct ibv_wc wc[4];
 
 	for (int i = 0; i < RECEIVES; i++)
-		assert_int_equal(fake_receive(f, 10 + i, 1), 0);
-	assert_int_equal(fake_receive(f, 0, 1), ENOMEM);
+		assert_int_equal(adapter_receive(&f->adapter, 10 + i, 1), 0);
+	assert_int_equal(adapter_receive(&f->adapter, 0, 1), ENOMEM);
 	fake_received(f, f->qp.cookie, RECEIVED | CQE_INV, 1, 0);
 	fake_received(f, f->qp.cookie, RECEIVED | CQE_IMM | CQE_WRITE, 2, 0);
 	fake_received(f, f->qp.cookie, RECEIVED, 3, PROTECTION);
@@ -163,7 +157,7 @@ int main(void)
 		cmocka_unit_test(test_counters), cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_failure),	 cmocka_unit_test(test_wrong),
 		cmocka_unit_test(test_receives), cmocka_unit_test(test_clean),
-		cmocka_unit_test(test_arm),
+		cmocka_unit_test(test_arm),	 ADAPTER_TESTS(fake_adapter),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
