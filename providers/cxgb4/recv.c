@@ -6,22 +6,14 @@
 __attribute__((noinline, cold)) static int recv_refuse(struct cx_qp *qp,
 						       const struct ibv_recv_wr *wr, bool failed)
 {
-	enum kit_fault fault = KIT_FAULT_FULL;
-	uint64_t value = qp->vqp.qp.state;
-	uint32_t limit = qp->vqp.cap.max_recv_wr;
+	const struct kit_rq_limits limits = {
+		.none = !qp->rq.size,
+		.closed = failed,
+		.max_post = qp->vqp.cap.max_recv_wr,
+		.max_sge = qp->rq.max_sge,
+	};
 
-	if (!qp->rq.size) {
-		fault = KIT_FAULT_NO_QUEUE;
-	} else if (failed) {
-		fault = KIT_FAULT_STATE;
-	} else if (wr->num_sge < 0 || wr->num_sge > qp->rq.max_sge) {
-		fault = KIT_FAULT_NUM_SGE;
-		value = (uint32_t)wr->num_sge;
-		limit = qp->rq.max_sge;
-	} else if (wr->num_sge && !wr->sg_list) {
-		fault = KIT_FAULT_SG_LIST;
-	}
-	return kit_recv_refuse(&qp->vqp.qp, &qp->rq.said, fault, value, limit);
+	return kit_post_recv_refuse(&qp->vqp.qp, &qp->rq.said, wr, &limits);
 }
 
 FLAT int recv_room(const struct cx_rq *rq)

@@ -134,18 +134,12 @@ static void announce(struct cx_srq *srq, uint32_t from)
 __attribute__((noinline, cold)) static int srq_refuse(struct cx_srq *srq,
 						      const struct ibv_recv_wr *wr)
 {
-	enum kit_fault fault = KIT_FAULT_FULL;
-	uint64_t value = srq->size - 1;
-	uint32_t limit = srq->size - 1;
+	const struct kit_rq_limits limits = {
+		.max_post = srq->size - 1,
+		.max_sge = srq->max_sge,
+	};
 
-	if ((uint32_t)wr->num_sge > srq->max_sge) {
-		fault = KIT_FAULT_NUM_SGE;
-		value = (uint32_t)wr->num_sge;
-		limit = srq->max_sge;
-	} else if (wr->num_sge && !wr->sg_list) {
-		fault = KIT_FAULT_SG_LIST;
-	}
-	return kit_srq_refuse(&srq->vsrq.srq, &srq->said, fault, value, limit);
+	return kit_post_srq_refuse(&srq->vsrq.srq, &srq->said, wr, &limits);
 }
 
 int cx_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)

@@ -44,22 +44,16 @@ FLAT void receive_write(struct efa_rq *rq, const struct ibv_recv_wr *wr)
 __attribute__((noinline, cold)) static int recv_refuse(struct efa_qp *qp,
 						       const struct ibv_recv_wr *wr)
 {
-	enum kit_fault fault = KIT_FAULT_FULL;
 	struct efa_wq *wq = &qp->rq.wq;
-	uint64_t value = 0;
-	uint32_t limit = wq->max_post;
+	/* A queue for no receives is full, whatever the list of the receive. */
+	const struct kit_rq_limits limits = {
+		.closed = wq->max_post && !wq->max_sge,
+		.max_post = wq->max_post,
+		.min_sge = wq->max_post ? 1 : 0,
+		.max_sge = wq->max_post ? (uint32_t)wq->max_sge : INT32_MAX,
+	};
 
-	if (wq->max_post && !wq->max_sge) {
-		fault = KIT_FAULT_STATE;
-		value = qp->vqp.qp.state;
-	} else if (wq->max_post && (wr->num_sge > wq->max_sge || wr->num_sge < 1)) {
-		fault = KIT_FAULT_NUM_SGE;
-		value = (uint32_t)wr->num_sge;
-		limit = wq->max_sge;
-	} else if (wr->num_sge && !wr->sg_list) {
-		fault = KIT_FAULT_SG_LIST;
-	}
-	return kit_recv_refuse(&qp->vqp.qp, &wq->said, fault, value, limit);
+	return kit_post_recv_refuse(&qp->vqp.qp, &wq->said, wr, &limits);
 }
 
 /* Ring the doorbell and release the lock. */

@@ -6,22 +6,14 @@
 __attribute__((noinline, cold)) static int recv_refuse(struct erdma_qp *qp,
 						       const struct ibv_recv_wr *wr)
 {
-	enum kit_fault fault = KIT_FAULT_FULL;
-	uint64_t value = qp->vqp.qp.state;
-	uint32_t limit = qp->rq.ring.mask + 1;
+	const struct kit_rq_limits limits = {
+		.none = !qp->vqp.cap.max_recv_wr,
+		.closed = qp->rq.max_sge < 0,
+		.max_post = qp->rq.ring.mask + 1,
+		.max_sge = qp->rq.max_sge,
+	};
 
-	if (!qp->vqp.cap.max_recv_wr) {
-		fault = KIT_FAULT_NO_QUEUE;
-	} else if (qp->rq.max_sge < 0) {
-		fault = KIT_FAULT_STATE;
-	} else if (wr->num_sge < 0 || wr->num_sge > qp->rq.max_sge) {
-		fault = KIT_FAULT_NUM_SGE;
-		value = (uint32_t)wr->num_sge;
-		limit = qp->rq.max_sge;
-	} else if (wr->num_sge && !wr->sg_list) {
-		fault = KIT_FAULT_SG_LIST;
-	}
-	return kit_recv_refuse(&qp->vqp.qp, &qp->rq.said, fault, value, limit);
+	return kit_post_recv_refuse(&qp->vqp.qp, &qp->rq.said, wr, &limits);
 }
 
 /* Write a receive that the process announces with its first word. */

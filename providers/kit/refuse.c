@@ -340,3 +340,46 @@ __attribute__((noinline, cold)) int kit_srq_refuse(struct ibv_srq *srq, atomic_u
 	}
 	return fault_errno[fault];
 }
+
+/* Find the cause of a refused receive, its offending value and the limit. */
+static enum kit_fault recv_fault(const struct ibv_recv_wr *wr, const struct kit_rq_limits *limits,
+				 uint64_t *ret_value, uint32_t *ret_limit)
+{
+	bool is_short = wr->num_sge < 0 || (uint32_t)wr->num_sge < limits->min_sge;
+
+	*ret_value = 0;
+	*ret_limit = limits->max_post;
+	if (limits->none)
+		return KIT_FAULT_NO_QUEUE;
+	if (limits->closed)
+		return KIT_FAULT_STATE;
+	if (is_short || (uint32_t)wr->num_sge > limits->max_sge) {
+		*ret_value = (uint32_t)wr->num_sge;
+		*ret_limit = limits->max_sge;
+		return KIT_FAULT_NUM_SGE;
+	}
+	return wr->num_sge && !wr->sg_list ? KIT_FAULT_SG_LIST : KIT_FAULT_FULL;
+}
+
+__attribute__((noinline, cold)) int kit_post_recv_refuse(struct ibv_qp *qp, atomic_uint *said,
+							 const struct ibv_recv_wr *wr,
+							 const struct kit_rq_limits *limits)
+{
+	uint64_t value;
+	uint32_t limit;
+	enum kit_fault fault = recv_fault(wr, limits, &value, &limit);
+
+	return kit_recv_refuse(qp, said, fault, fault == KIT_FAULT_STATE ? qp->state : value,
+			       limit);
+}
+
+__attribute__((noinline, cold)) int kit_post_srq_refuse(struct ibv_srq *srq, atomic_uint *said,
+							const struct ibv_recv_wr *wr,
+							const struct kit_rq_limits *limits)
+{
+	uint64_t value;
+	uint32_t limit;
+	enum kit_fault fault = recv_fault(wr, limits, &value, &limit);
+
+	return kit_srq_refuse(srq, said, fault, value, limit);
+}

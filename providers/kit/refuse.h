@@ -76,4 +76,22 @@ struct kit_sq_limits {
 int kit_post_refuse(struct ibv_qp *qp, atomic_uint *said, const struct ibv_send_wr *wr,
 		    enum kit_fault fault, const struct kit_sq_limits *limits);
 
+/* The limits of a receive queue, for the message about a receive beyond them. */
+struct kit_rq_limits {
+	bool none;   /* the QP has no receive queue of its own */
+	bool closed; /* the state of the QP allows no receives */
+	uint32_t max_post;
+	uint32_t min_sge, max_sge;
+};
+
+/*
+ * Refuse a receive of ibv_post_recv() like kit_recv_refuse(). Find the cause and the offending
+ * value in @wr. The queue is full if @wr is within the limits.
+ */
+int kit_post_recv_refuse(struct ibv_qp *qp, atomic_uint *said, const struct ibv_recv_wr *wr,
+			 const struct kit_rq_limits *limits);
+/* The same of ibv_post_srq_recv(). */
+int kit_post_srq_refuse(struct ibv_srq *srq, atomic_uint *said, const struct ibv_recv_wr *wr,
+			const struct kit_rq_limits *limits);
+
 #endif

@@ -136,16 +136,12 @@ bool mthca_srq_give(struct mthca_srq *srq, uint32_t index)
 __attribute__((noinline, cold)) static int srq_refuse(struct mthca_srq *srq,
 						      const struct ibv_recv_wr *wr)
 {
-	enum kit_fault fault = KIT_FAULT_FULL;
-	uint32_t limit = srq->count - 1;
+	const struct kit_rq_limits limits = {
+		.max_post = srq->count - 1,
+		.max_sge = srq->max_sge,
+	};
 
-	if ((uint32_t)wr->num_sge > srq->max_sge) {
-		fault = KIT_FAULT_NUM_SGE;
-		limit = srq->max_sge;
-	} else if (wr->num_sge && !wr->sg_list) {
-		fault = KIT_FAULT_SG_LIST;
-	}
-	return kit_srq_refuse(&srq->vsrq.srq, &srq->said, fault, (uint32_t)wr->num_sge, limit);
+	return kit_post_srq_refuse(&srq->vsrq.srq, &srq->said, wr, &limits);
 }
 
 /* Write the first free receive and take it from the list. Return: false if it is refused. */

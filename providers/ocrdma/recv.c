@@ -6,23 +6,14 @@
 __attribute__((noinline, cold)) static int
 recv_refuse(struct oc_qp *qp, const struct ibv_recv_wr *wr, enum oc_gate gate)
 {
-	enum kit_fault fault = KIT_FAULT_FULL;
-	uint64_t value = 0;
-	uint32_t limit = qp->rq.mask;
+	const struct kit_rq_limits limits = {
+		.none = !qp->rq.mask,
+		.closed = gate == OC_CLOSED,
+		.max_post = qp->rq.mask,
+		.max_sge = qp->rq.max_sge,
+	};
 
-	if (!qp->rq.mask) {
-		fault = KIT_FAULT_NO_QUEUE;
-	} else if (gate == OC_CLOSED) {
-		fault = KIT_FAULT_STATE;
-		value = qp->vqp.qp.state;
-	} else if ((uint32_t)wr->num_sge > qp->rq.max_sge) {
-		fault = KIT_FAULT_NUM_SGE;
-		value = (uint32_t)wr->num_sge;
-		limit = qp->rq.max_sge;
-	} else if (wr->num_sge && !wr->sg_list) {
-		fault = KIT_FAULT_SG_LIST;
-	}
-	return kit_recv_refuse(&qp->vqp.qp, &qp->rq.said, fault, value, limit);
+	return kit_post_recv_refuse(&qp->vqp.qp, &qp->rq.said, wr, &limits);
 }
 
 /* Note a receive for its completion. */

@@ -147,16 +147,12 @@ static bool srq_accepts(const struct oc_srq *srq, const struct ibv_recv_wr *wr)
 __attribute__((noinline, cold)) static int srq_refuse(struct oc_srq *srq,
 						      const struct ibv_recv_wr *wr)
 {
-	enum kit_fault fault = KIT_FAULT_FULL;
-	uint32_t limit = srq->mask;
+	const struct kit_rq_limits limits = {
+		.max_post = srq->mask,
+		.max_sge = srq->max_sge,
+	};
 
-	if ((uint32_t)wr->num_sge > srq->max_sge) {
-		fault = KIT_FAULT_NUM_SGE;
-		limit = srq->max_sge;
-	} else if (wr->num_sge && !wr->sg_list) {
-		fault = KIT_FAULT_SG_LIST;
-	}
-	return kit_srq_refuse(&srq->vsrq.srq, &srq->said, fault, (uint32_t)wr->num_sge, limit);
+	return kit_post_srq_refuse(&srq->vsrq.srq, &srq->said, wr, &limits);
 }
 
 int oc_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)

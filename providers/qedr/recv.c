@@ -40,27 +40,18 @@ SEPARATE static void flags_write(const struct qedr_rq *rq)
 	barrier_wc_flush();
 }
 
+/* Log why a receive is refused and return the errno. */
 __attribute__((noinline, cold)) static int recv_refuse(struct qedr_qp *qp,
 						       const struct ibv_recv_wr *wr)
 {
-	struct qedr_rq *rq = &qp->rq;
-	enum kit_fault fault = KIT_FAULT_FULL;
-	uint64_t value = rq->max_post;
-	uint32_t limit = rq->max_post;
+	const struct kit_rq_limits limits = {
+		.none = !qp->recv_cq || qp->srq,
+		.closed = !qp->rq.max_post,
+		.max_post = qp->rq.max_post,
+		.max_sge = qp->rq.max_sge,
+	};
 
-	if (!qp->recv_cq || qp->srq) {
-		fault = KIT_FAULT_NO_QUEUE;
-	} else if (!rq->max_post) {
-		fault = KIT_FAULT_STATE;
-		value = IBV_QPS_RESET;
-	} else if (wr->num_sge < 0 || wr->num_sge > rq->max_sge) {
-		fault = KIT_FAULT_NUM_SGE;
-		value = (uint32_t)wr->num_sge;
-		limit = rq->max_sge;
-	} else if (wr->num_sge && !wr->sg_list) {
-		fault = KIT_FAULT_SG_LIST;
-	}
-	return kit_recv_refuse(&qp->vqp.qp, &rq->said, fault, value, limit);
+	return kit_post_recv_refuse(&qp->vqp.qp, &qp->rq.said, wr, &limits);
 }
 
 /* Return how many receives can be posted. */

@@ -174,18 +174,12 @@ static void pair_store(struct qedr_srq *srq)
 __attribute__((noinline, cold)) static int srq_refuse(struct qedr_srq *srq,
 						      const struct ibv_recv_wr *wr)
 {
-	enum kit_fault fault = KIT_FAULT_FULL;
-	uint64_t value = srq->max_post;
-	uint32_t limit = srq->max_post;
+	const struct kit_rq_limits limits = {
+		.max_post = srq->max_post,
+		.max_sge = srq->max_sge,
+	};
 
-	if (wr->num_sge < 0 || wr->num_sge > srq->max_sge) {
-		fault = KIT_FAULT_NUM_SGE;
-		value = (uint32_t)wr->num_sge;
-		limit = srq->max_sge;
-	} else if (wr->num_sge && !wr->sg_list) {
-		fault = KIT_FAULT_SG_LIST;
-	}
-	return kit_srq_refuse(&srq->vsrq.srq, &srq->said, fault, value, limit);
+	return kit_post_srq_refuse(&srq->vsrq.srq, &srq->said, wr, &limits);
 }
 
 int qedr_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)

@@ -66,32 +66,23 @@ static inline struct ibv_recv_wr *recv_post(struct pvrdma_rq *rq, struct ibv_rec
 	return NULL;
 }
 
-/* Find the cause of a refusal: the offending value and the limit. */
-static enum kit_fault fault_find(const struct pvrdma_rq *rq, const struct ibv_recv_wr *wr,
-				 uint64_t *ret_value, uint32_t *ret_limit)
+static struct kit_rq_limits limits_of(const struct pvrdma_rq *rq)
 {
-	*ret_value = 0;
-	*ret_limit = rq->ring.entries;
-	if (!rq->ring.entries)
-		return KIT_FAULT_NO_QUEUE;
-	if (rq->max_sge < 0)
-		return KIT_FAULT_STATE;
-	if (wr->num_sge < 0 || wr->num_sge > rq->max_sge) {
-		*ret_value = (uint32_t)wr->num_sge;
-		*ret_limit = rq->max_sge;
-		return KIT_FAULT_NUM_SGE;
-	}
-	return wr->num_sge && !wr->sg_list ? KIT_FAULT_SG_LIST : KIT_FAULT_FULL;
+	return (struct kit_rq_limits){
+		.none = !rq->ring.entries,
+		.closed = rq->max_sge < 0,
+		.max_post = rq->ring.entries,
+		.max_sge = rq->max_sge,
+	};
 }
 
+/* Log why a receive is refused and return the errno. */
 __attribute__((noinline, cold)) static int recv_refuse(struct ibv_qp *qp, struct pvrdma_rq *rq,
 						       const struct ibv_recv_wr *wr)
 {
-	uint64_t value;
-	uint32_t limit;
-	enum kit_fault fault = fault_find(rq, wr, &value, &limit);
+	const struct kit_rq_limits limits = limits_of(rq);
 
-	return kit_recv_refuse(qp, &rq->said, fault, value, limit);
+	return kit_post_recv_refuse(qp, &rq->said, wr, &limits);
 }
 
 int pvrdma_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
@@ -110,11 +101,9 @@ int pvrdma_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_rec
 __attribute__((noinline, cold)) static int srq_refuse(struct pvrdma_srq *srq,
 						      const struct ibv_recv_wr *wr)
 {
-	uint64_t value;
-	uint32_t limit;
-	enum kit_fault fault = fault_find(&srq->rq, wr, &value, &limit);
+	const struct kit_rq_limits limits = limits_of(&srq->rq);
 
-	return kit_srq_refuse(&srq->vsrq.srq, &srq->rq.said, fault, value, limit);
+	return kit_post_srq_refuse(&srq->vsrq.srq, &srq->rq.said, wr, &limits);
 }
 
 int pvrdma_post_srq_recv(struct ibv_srq *ibsrq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
