@@ -2,6 +2,7 @@
 /* Shared receive queues. Receives complete in any order. A ring of indices tells the device which
  * receives are posted. */
 #include "providers/hns/wqe.h"
+#include "providers/kit/srq.h"
 
 enum {
 	WORD_BITS = 64,
@@ -93,22 +94,6 @@ static int answer_take(struct hns_srq *srq, const struct ibv_srq_attr *attr,
 	return 0;
 }
 
-/* Enter an XRC SRQ into the table, so that completions with its number find it. */
-static int xrc_number(struct hns_srq *srq)
-{
-	struct hns_context *ctx = to_hctx(srq->vsrq.srq.context);
-	int r = idtable_put(&ctx->xrc_srqs, srq->number, srq);
-
-	if (r == -EPROTO)
-		verbs_err(&ctx->vctx.context,
-			  "ibv_create_srq_ex: the kernel gives the number 0x%x, which another one "
-			  "has",
-			  srq->number);
-	if (!r)
-		idtable_own(&ctx->xrc_srqs, srq->number, to_hcq(srq->vsrq.cq), NULL);
-	return r;
-}
-
 /* The caller holds qp_lock. */
 static int srq_create_locked(struct hns_srq *srq, const struct verbs_create_srq *in)
 {
@@ -132,7 +117,8 @@ static int srq_create_locked(struct hns_srq *srq, const struct verbs_create_srq 
 		return r;
 	r = answer_take(srq, attr, &resp);
 	if (!r && srq->vsrq.srq_type == IBV_SRQT_XRC)
-		r = xrc_number(srq);
+		r = kit_srq_enter(&to_hctx(srq->vsrq.srq.context)->xrc_srqs, &srq->vsrq, srq,
+				  to_hcq(srq->vsrq.cq));
 	if (r < 0)
 		uverbs_destroy_srq(&srq->vsrq);
 	return r;

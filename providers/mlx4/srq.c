@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The parts of SRQs that depend on this kernel driver. The rest is in providers/mlx. */
+#include "providers/kit/srq.h"
 #include "providers/mlx4/mlx4.h"
 
 enum {
@@ -37,7 +38,7 @@ static int srq_create(struct mlx_srq *srq, const struct verbs_create_srq *in)
 
 	r = uverbs_create_srq(&srq->vsrq, &request);
 	if (!r)
-		srq->srqn = resp.srqn & 0xffffff;
+		srq->vsrq.srq_num = srq->srqn = resp.srqn & 0xffffff;
 	return r;
 }
 
@@ -48,21 +49,12 @@ static int xrc_number(struct mlx4_srq *srq)
 	struct verbs_srq *vsrq = &srq->srq.vsrq;
 	struct mlx4_context *ctx = to_mctx(vsrq->srq.context);
 	struct mlx4_qp *as_qp = &srq->as_qp;
-	int r;
 
 	as_qp->vqp.qp.context = vsrq->srq.context;
 	as_qp->recv_cq = to_mcq(vsrq->cq);
 	as_qp->srq = &srq->srq;
 	as_qp->sl_shift = XRC_SL_SHIFT;
-	r = idtable_put(&ctx->xrc_srqs, srq->srq.srqn, as_qp);
-	if (r == -EPROTO)
-		verbs_err(&ctx->vctx.context,
-			  "ibv_create_srq_ex: the kernel gives the number 0x%x, which another one "
-			  "has",
-			  srq->srq.srqn);
-	if (!r)
-		idtable_own(&ctx->xrc_srqs, srq->srq.srqn, as_qp->recv_cq, NULL);
-	return r;
+	return kit_srq_enter(&ctx->xrc_srqs, vsrq, as_qp, as_qp->recv_cq);
 }
 
 static int xrc_create(struct mlx4_srq *srq, const struct verbs_create_srq *in)
@@ -101,7 +93,6 @@ int mlx4_create_srq(struct verbs_srq *vsrq, const struct verbs_create_srq *in)
 		mlx_srq_free(srq);
 		return r;
 	}
-	vsrq->srq_num = srq->srqn;
 	attr->max_wr = srq->mask;
 	return 0;
 }

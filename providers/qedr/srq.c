@@ -2,6 +2,7 @@
 /* Shared receive queues. The device takes receives in the order of the ring, and reads in memory
  * how many there are. It completes them in any order, and a completion has the number of the
  * request. */
+#include "providers/kit/srq.h"
 #include "providers/qedr/wqe.h"
 
 enum {
@@ -46,22 +47,6 @@ static int rings_make(struct qedr_srq *srq, const struct ibv_srq_attr *attr)
 	return r;
 }
 
-/* Enter an XRC SRQ into the table, so that completions with its number find it. */
-static int xrc_number(struct qedr_srq *srq)
-{
-	struct qedr_context *ctx = to_qctx(srq->vsrq.srq.context);
-	int r = idtable_put(&ctx->xrc_srqs, srq->number, srq);
-
-	if (r == -EPROTO)
-		verbs_err(
-			&ctx->vctx.context,
-			"ibv_create_srq_ex: the kernel gives the number 0x%x, which another one has",
-			srq->number);
-	if (!r)
-		idtable_own(&ctx->xrc_srqs, srq->number, to_qcq(srq->vsrq.cq), NULL);
-	return r;
-}
-
 /* The caller holds qp_lock. */
 static int srq_create_locked(struct qedr_srq *srq, const struct verbs_create_srq *in)
 {
@@ -81,7 +66,8 @@ static int srq_create_locked(struct qedr_srq *srq, const struct verbs_create_srq
 	if (srq->vsrq.srq_type != IBV_SRQT_XRC)
 		return 0;
 	srq->vsrq.srq_num = srq->number;
-	r = xrc_number(srq);
+	r = kit_srq_enter(&to_qctx(srq->vsrq.srq.context)->xrc_srqs, &srq->vsrq, srq,
+			  to_qcq(srq->vsrq.cq));
 	if (r < 0)
 		uverbs_destroy_srq(&srq->vsrq);
 	return r;
