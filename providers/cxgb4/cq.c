@@ -9,7 +9,7 @@ enum {
 	CQE_SHORT = 32,
 	CQE_LONG = 64,
 	ENTRIES_MAX = 65520,
-	REPORT_PART = 16, /* reports of polled entries in a lap */
+	REPORT_PART = 16, /* reports of polled entries until the ring wraps */
 	/* The doorbell: number of the queue, operation, and number of polled entries. */
 	DB_T4 = 4,
 	DB = 20,
@@ -147,17 +147,17 @@ int cx_req_notify_cq(struct ibv_cq *ibcq, int solicited_only)
 }
 
 /* Replace the number in the completions of a queue pair by a number that no queue pair has. The
- * completions keep their places, because the bit of the lap belongs to the place. */
+ * completions keep their places, because the phase bit belongs to the place. */
 static void clean_locked(struct cx_cq *cq, uint32_t number)
 {
 	char *cqe = cq->next;
-	uint8_t lap = cq->lap;
+	uint8_t phase = cq->phase;
 
 	cq->last_head = CX_HEAD_NONE;
 	do {
 		uint32_t head;
 
-		if (!cqe_is_valid(cq, cqe, lap))
+		if (!cqe_is_valid(cq, cqe, phase))
 			return;
 		barrier_from_device();
 		head = cqe_get(cqe, 0);
@@ -166,7 +166,7 @@ static void clean_locked(struct cx_cq *cq, uint32_t number)
 				       (head & ((1 << CQE_NUMBER_SHIFT) - 1)));
 			memcpy(cqe, &head, sizeof(head));
 		}
-		cqe_step(cq, &cqe, &lap);
+		cqe_step(cq, &cqe, &phase);
 	} while (cqe != cq->next);
 }
 

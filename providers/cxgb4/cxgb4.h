@@ -74,7 +74,7 @@ struct cx_todo {
 struct cx_cq {
 	struct verbs_cq vcq;
 	struct spinlock lock;
-	uint8_t lap;	  /* 0 or 0x80, alternating with each lap */
+	uint8_t phase;	  /* 0 or 0x80: bit of old entries; changes when the ring wraps */
 	uint8_t stamp_at; /* offset of the last eight bytes in an entry */
 	bool overrun;
 	char *next;		/* entry that the device writes next */

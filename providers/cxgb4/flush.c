@@ -27,10 +27,10 @@ static uint32_t consumed_then(struct cx_cq *cq)
 {
 	uint32_t count = 0;
 	char *cqe = cq->next;
-	uint8_t lap = cq->lap;
+	uint8_t phase = cq->phase;
 
-	for (; count < cq->entries && cqe_is_valid(cq, cqe, lap); count++)
-		cqe_step(cq, &cqe, &lap);
+	for (; count < cq->entries && cqe_is_valid(cq, cqe, phase); count++)
+		cqe_step(cq, &cqe, &phase);
 	return cq->consumed + count;
 }
 

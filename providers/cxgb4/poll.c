@@ -323,7 +323,7 @@ FLAT void entry_leave(struct cx_cq *cq)
 {
 	cq->stamp = cq->next + cq->stamp_at;
 	memcpy(&cq->stamp_value, cq->stamp, sizeof(cq->stamp_value));
-	cqe_step(cq, &cq->next, &cq->lap);
+	cqe_step(cq, &cq->next, &cq->phase);
 	if (unlikely(++cq->consumed - cq->reported >= cq->report_at))
 		cx_cq_report(cq);
 	cq->index = cq->next == cq->ring ? 0 : cq->index + 1;
@@ -357,7 +357,7 @@ SEPARATE static int poll_rest(struct cx_cq *cq, int num_entries, struct ibv_wc *
 
 		if (todo && (int32_t)(cq->consumed - todo->at) >= 0) {
 			found = todo_poll(cq, todo, wc);
-		} else if (!cq->overrun && cqe_is_valid(cq, cq->next, cq->lap)) {
+		} else if (!cq->overrun && cqe_is_valid(cq, cq->next, cq->phase)) {
 			const char *cqe = cq->next;
 
 			barrier_from_device();
@@ -432,14 +432,14 @@ SEPARATE static int poll_found(struct cx_cq *cq, int num_entries, struct ibv_wc 
 			return poll_rest(cq, num_entries, wc, left);
 		entry_leave(cq);
 		wc++;
-	} while (--left && cqe_is_valid(cq, cq->next, cq->lap));
+	} while (--left && cqe_is_valid(cq, cq->next, cq->phase));
 	spinlock_unlock(&cq->lock);
 	return num_entries - left;
 }
 
 FLAT int poll_locked(struct cx_cq *cq, int num_entries, struct ibv_wc *wc)
 {
-	if (unlikely(cqe_is_valid(cq, cq->next, cq->lap)) || unlikely(TAILQ_FIRST(&cq->todos)))
+	if (unlikely(cqe_is_valid(cq, cq->next, cq->phase)) || unlikely(TAILQ_FIRST(&cq->todos)))
 		return poll_found(cq, num_entries, wc);
 	spinlock_unlock(&cq->lock);
 	return 0;

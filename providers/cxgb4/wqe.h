@@ -160,20 +160,20 @@ FLAT uint32_t cqe_get(const char *cqe, uint32_t at)
 	return be32toh(*(const volatile uint32_t *)(const void *)(cqe + at));
 }
 
-/* Return whether the device has written an entry in this lap. */
-FLAT bool cqe_is_valid(const struct cx_cq *cq, const char *cqe, uint8_t lap)
+/* Return whether the device has written an entry. @phase: as in cx_cq */
+FLAT bool cqe_is_valid(const struct cx_cq *cq, const char *cqe, uint8_t phase)
 {
-	return (*(const volatile uint8_t *)(cqe + cq->stamp_at) ^ lap) & 0x80;
+	return (*(const volatile uint8_t *)(cqe + cq->stamp_at) ^ phase) & 0x80;
 }
 
 /* Go to the next entry. */
-FLAT void cqe_step(const struct cx_cq *cq, char **cqe, uint8_t *lap)
+FLAT void cqe_step(const struct cx_cq *cq, char **cqe, uint8_t *phase)
 {
 	*cqe += cq->stamp_at + sizeof(uint64_t);
 	if (likely(*cqe != cq->end))
 		return;
 	*cqe = cq->ring;
-	*lap ^= 0x80;
+	*phase ^= 0x80;
 }
 
 /* Announce requests from slot @from on. */

@@ -76,7 +76,7 @@ struct oc_cq {
 	struct verbs_cq vcq;
 	struct spinlock lock;
 	uint32_t phase; /* CQE_VALID or 0: that bit of a valid entry */
-	bool changes;	/* the phase changes with each lap; else the process clears entries */
+	bool changes;	/* the phase changes when the ring wraps; else the process clears entries */
 	uint32_t at;	/* next entry */
 	uint32_t count;
 	struct oc_cqe *ring;

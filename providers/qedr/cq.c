@@ -53,7 +53,7 @@ int qedr_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in)
 	if (!r) {
 		cq->ring = cq->buf.base;
 		cq->end = cq->ring + cq->buf.size;
-		atomic_store_explicit(&cq->next, (uintptr_t)cq->ring | CQE_LAP,
+		atomic_store_explicit(&cq->next, (uintptr_t)cq->ring | CQE_PHASE,
 				      memory_order_relaxed);
 		r = cq_ask(cq, in);
 	}
@@ -144,7 +144,7 @@ static bool cqe_is_of_srq(const char *cqe, const struct qedr_srq *srq)
 }
 
 /* Let the entries of @qp, or those of @srq, belong to no queue pair. They keep their places,
- * because the bit of the lap belongs to the place. */
+ * because the phase bit belongs to the place. */
 static void clean(struct qedr_cq *cq, struct qedr_qp *qp, const struct qedr_srq *srq)
 {
 	const uintptr_t first = atomic_load_explicit(&cq->next, memory_order_relaxed);
@@ -160,7 +160,7 @@ static void clean(struct qedr_cq *cq, struct qedr_qp *qp, const struct qedr_srq 
 		barrier_from_device();
 		if (qp ? cqe_is_of(cqe, qp) : cqe_is_of_srq(cqe, srq)) {
 			memset(cqe + CQE_AT_COOKIE, 0, sizeof(uint64_t));
-			cqe[CQE_AT_FLAGS] &= CQE_LAP;
+			cqe[CQE_AT_FLAGS] &= CQE_PHASE;
 		}
 		next = cqe_step(cq, next);
 	} while (cqe_of(next) != cqe_of(first));

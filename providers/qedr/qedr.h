@@ -84,7 +84,7 @@ struct qedr_qp;
 struct qedr_cq {
 	struct verbs_cq vcq;
 	struct spinlock lock;
-	/* Address of the next entry, with the bit that the device sets in this lap as bit 0. A poll
+	/* Address of the next entry, with the phase bit of a valid entry as bit 0. A poll
 	 * reads it without the lock. */
 	_Atomic uintptr_t next;
 	char *ring, *end;

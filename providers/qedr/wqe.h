@@ -62,7 +62,7 @@ enum {
 	CQE_AT_FLAGS = 30,
 	CQE_AT_STATUS = 31,
 
-	CQE_LAP = 1,
+	CQE_PHASE = 1,
 	CQE_TYPE_SHIFT = 1,
 	CQE_TYPE_MASK = 3,
 	CQE_SENT = 0,
@@ -124,20 +124,20 @@ FLAT uint64_t cqe_get_64(const char *cqe, uint32_t at)
 /* The address of an entry of qedr_cq.next. */
 FLAT char *cqe_of(uintptr_t next)
 {
-	return (char *)(next & ~(uintptr_t)CQE_LAP);
+	return (char *)(next & ~(uintptr_t)CQE_PHASE);
 }
 
-/* Return whether the device has written the entry in this lap. */
+/* Return whether the device has written the entry, which then has the phase bit of @next. */
 FLAT bool cqe_is_valid(uintptr_t next)
 {
-	return !((*(const volatile uint8_t *)(cqe_of(next) + CQE_AT_FLAGS) ^ next) & CQE_LAP);
+	return !((*(const volatile uint8_t *)(cqe_of(next) + CQE_AT_FLAGS) ^ next) & CQE_PHASE);
 }
 
 FLAT uintptr_t cqe_step(const struct qedr_cq *cq, uintptr_t next)
 {
 	next += CQE;
 	if (unlikely(cqe_of(next) == cq->end))
-		next = (uintptr_t)cq->ring | ((next & CQE_LAP) ^ CQE_LAP);
+		next = (uintptr_t)cq->ring | ((next & CQE_PHASE) ^ CQE_PHASE);
 	return next;
 }
 

@@ -12,7 +12,7 @@ static void fake_cq(struct fake *f, struct qedr_cq *cq, char *ring, uint64_t *re
 	cq->vcq.cq.context = &f->ctx.vctx.context;
 	cq->ring = ring;
 	cq->end = ring + (size_t)ENTRIES * CQE;
-	atomic_store(&cq->next, (uintptr_t)ring | CQE_LAP);
+	atomic_store(&cq->next, (uintptr_t)ring | CQE_PHASE);
 	cq->base = cq->word = CQ_DB_SET | 7;
 	fake_doorbell(&cq->doorbell, reg);
 }
@@ -47,7 +47,7 @@ static void entry_end(char *cqe, uint64_t cookie, uint8_t flags, uint8_t status,
 
 	memcpy(cqe + CQE_AT_COOKIE, &word, sizeof(word));
 	cqe[CQE_AT_STATUS] = status;
-	cqe[CQE_AT_FLAGS] = flags | (place / ENTRIES % 2 ? 0 : CQE_LAP);
+	cqe[CQE_AT_FLAGS] = flags | (place / ENTRIES % 2 ? 0 : CQE_PHASE);
 }
 
 void fake_sent(struct fake *f, uint64_t cookie, uint16_t count, uint8_t status)

@@ -227,15 +227,15 @@ uint32_t cx_room(struct object *cq)
 	return cq->ring.base ? cq->ring.entries - 1 - cx_unread(cq) : 0;
 }
 
-/* Write an entry whose last eight bytes lack the bit that tells its lap. */
+/* Write an entry whose last eight bytes lack the phase bit. */
 static void write_entry(struct object *cq, uint8_t *cqe)
 {
 	uint32_t stride = cq->ring.stride;
 	uint8_t *slot = cq->ring.base + (size_t)(cq->produced % cq->ring.entries) * stride;
-	uint8_t lap = cq->produced / cq->ring.entries % 2 ? 0 : 0x80;
+	uint8_t phase = cq->produced / cq->ring.entries % 2 ? 0 : 0x80;
 	uint64_t last;
 
-	cqe[stride - 8] = (cqe[stride - 8] & 0x7f) | lap;
+	cqe[stride - 8] = (cqe[stride - 8] & 0x7f) | phase;
 	cq->produced++;
 	if (!model_on()) {
 		trace_device_writes(slot, cqe, stride);

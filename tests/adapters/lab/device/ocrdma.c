@@ -6,7 +6,7 @@
  *
  * "ocrdma" is a Skyhawk: it has shared receive queues and a page for requests of which the process
  * writes a copy, and the process clears completions. "ocrdma-gen1" is an older adapter, with other
- * doorbells and completions that have a bit for their lap.
+ * doorbells and completions that have a phase bit.
  *
  * The driver writes the number of an address handle into entry 0 of a table, whichever entry the
  * process asks for. With old-kernel in DEVICES_HOST it writes the entry that was asked for.

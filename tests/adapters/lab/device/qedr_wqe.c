@@ -285,13 +285,13 @@ bool qedr_armed(struct object *cq, struct arm *ret_arm)
 	return flags && !event_is_unread(cq);
 }
 
-/* Write an entry whose byte of flags lacks the bit of the lap. */
+/* Write an entry whose byte of flags lacks the phase bit. */
 static void write_entry(struct object *cq, uint8_t *cqe)
 {
 	uint8_t *at = cq->ring.base + (size_t)(cq->produced % cq->ring.entries) * QEDR_CQE;
-	uint8_t lap = !(cq->produced / cq->ring.entries % 2);
+	uint8_t phase = !(cq->produced / cq->ring.entries % 2);
 
-	cqe[30] = (cqe[30] & ~1) | lap;
+	cqe[30] = (cqe[30] & ~1) | phase;
 	cq->produced++;
 	if (!model_on()) {
 		/* The cookie may be an address. */

@@ -20,7 +20,7 @@ enum {
 	RECEIVE_FLUSHED = 7,
 	SENT_CAUSES = 14,
 	RECEIVE_CAUSES = 10,
-	LAPS = 60,
+	ROUNDS = 60,
 	INVALIDATED = 1 << 3,
 	IMMEDIATE = 1 << 4,
 	WRITTEN = 1 << 5,
@@ -240,7 +240,7 @@ static void lists(struct script *s)
 /* Requests of all sizes take turns, so that each kind goes round the end. */
 static void go_round(struct script *s)
 {
-	for (int i = 0; i < LAPS; i++) {
+	for (int i = 0; i < ROUNDS; i++) {
 		bool inlined = i % 4 == 3;
 
 		post(s, i % 2 ? IBV_WR_RDMA_WRITE : IBV_WR_SEND, inlined ? 1 : i % 5,

@@ -15,7 +15,7 @@
 enum {
 	SGES = 17,
 	CAUSES = 32,
-	LAPS = 40,
+	ROUNDS = 40,
 	UNKNOWN = 0x3333, /* number of no queue pair */
 	CQE_SQ = 1 << 4,
 	OP_READ_RESPONSE = 2,
@@ -224,7 +224,7 @@ static void go_round(struct script *s)
 {
 	static const int counts[] = { 1, 2, 17, 0, 5, 9, 13 };
 
-	for (int i = 0; i < LAPS; i++) {
+	for (int i = 0; i < ROUNDS; i++) {
 		enum ibv_wr_opcode opcode = i % 2 ? IBV_WR_RDMA_WRITE : IBV_WR_SEND;
 		int count = counts[i % 7];
 

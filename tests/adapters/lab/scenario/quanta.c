@@ -13,7 +13,7 @@
 
 enum {
 	SGES = 7,
-	LAPS = 600, /* requests that let the ring of sends go round */
+	ROUNDS = 600, /* requests that let the ring of sends go round */
 	RECEIVES = 40,
 };
 
@@ -144,7 +144,7 @@ static void several(struct script *s)
 /* Requests of one and of several quanta, so that chunks are filled at each place. */
 static void wraps(struct script *s)
 {
-	for (int i = 0; i < LAPS; i++) {
+	for (int i = 0; i < ROUNDS; i++) {
 		unsigned flags = i % 8 == 7 ? IBV_SEND_SIGNALED : 0;
 
 		send_one(s, IBV_WR_SEND, i % 48, flags | (i % 3 ? IBV_SEND_INLINE : 0));

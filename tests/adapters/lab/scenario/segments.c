@@ -11,7 +11,7 @@
 enum {
 	SGES = 6,
 	RING = 64,
-	LAPS = 150,
+	ROUNDS = 150,
 };
 
 static const enum ibv_wr_opcode lists[] = {
@@ -129,7 +129,7 @@ static void several(struct script *s)
 /* Let both rings go round. Each eighth request completes those before it. */
 static void wraps(struct script *s)
 {
-	for (int i = 0; i < LAPS; i++) {
+	for (int i = 0; i < ROUNDS; i++) {
 		struct ibv_sge sge[5];
 		struct ibv_send_wr wr =
 			script_request(s, IBV_WR_SEND, sge, 5, i % 8 == 7 ? IBV_SEND_SIGNALED : 0);

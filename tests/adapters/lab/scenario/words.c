@@ -14,7 +14,7 @@
 enum {
 	SGES = 4,
 	ROOM = 15, /* requests that a ring for 10 requests takes */
-	LAPS = 300,
+	ROUNDS = 300,
 	RECEIVE = 1 << 29,
 	STATUS_SHIFT = 16,
 	STATUS_MOST = 0x16,
@@ -127,7 +127,7 @@ static void full(struct script *s)
 /* Go round the completion ring. */
 static void wraps(struct script *s)
 {
-	for (int i = 0; i < LAPS; i++)
+	for (int i = 0; i < ROUNDS; i++)
 		list(s, IBV_WR_SEND, 1, IBV_SEND_SIGNALED);
 }
 
