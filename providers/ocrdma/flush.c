@@ -6,10 +6,10 @@
  */
 #include "providers/ocrdma/wqe.h"
 
-static void post_limits_set(struct oc_qp *qp, enum oc_gate gate)
+static void post_limits_set(struct oc_qp *qp, enum oc_post_state state)
 {
-	atomic_store_explicit(&qp->sq.gate, gate, memory_order_relaxed);
-	atomic_store_explicit(&qp->rq.gate, gate, memory_order_relaxed);
+	atomic_store_explicit(&qp->sq.post_state, state, memory_order_relaxed);
+	atomic_store_explicit(&qp->rq.post_state, state, memory_order_relaxed);
 }
 
 /* Add @n to the numbers of failed queue pairs of both completion queues. */
@@ -28,7 +28,7 @@ void oc_fail(struct oc_qp *qp)
 	if (!qp->failed) {
 		qp->failed = true;
 		LIST_INSERT_HEAD(&ctx->failed, qp, entry);
-		post_limits_set(qp, OC_FLUSHES);
+		post_limits_set(qp, OC_POST_FLUSHED);
 		count(qp, 1);
 	}
 	spinlock_unlock(&ctx->flush_lock);
@@ -39,7 +39,7 @@ void oc_recover(struct oc_qp *qp)
 	struct oc_context *ctx = to_octx(qp->vqp.qp.context);
 
 	spinlock_lock(&ctx->flush_lock);
-	post_limits_set(qp, OC_CLOSED);
+	post_limits_set(qp, OC_POST_REFUSED);
 	if (qp->failed) {
 		qp->failed = false;
 		LIST_REMOVE(qp, entry);

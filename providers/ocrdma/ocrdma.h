@@ -91,11 +91,11 @@ struct oc_cq {
 /* A number that no completion has, because theirs have 16 bits. */
 #define OC_NO_ID UINT32_MAX
 
-/* What a queue does with requests. */
-enum oc_gate {
-	OC_CLOSED, /* refuses them */
-	OC_OPEN,
-	OC_FLUSHES, /* completes them as flushed, and does not announce them */
+/* What happens to a request that the process posts. */
+enum oc_post_state {
+	OC_POST_REFUSED,
+	OC_POST_ANNOUNCED, /* the adapter executes it */
+	OC_POST_FLUSHED,   /* the library completes it, and does not announce it */
 };
 
 /* A posted send. */
@@ -108,7 +108,7 @@ struct oc_sent {
 
 struct oc_sq {
 	struct spinlock lock;
-	_Atomic uint8_t gate;
+	_Atomic uint8_t post_state; /* enum oc_post_state */
 	bool is_ud;
 	uint8_t always; /* the flag of a completion, if each request has one (sq_sig_all) */
 	uint32_t max_sge;
@@ -128,7 +128,7 @@ struct oc_sq {
 /* Receives of a queue pair. */
 struct oc_rq {
 	struct spinlock lock;
-	_Atomic uint8_t gate;
+	_Atomic uint8_t post_state; /* enum oc_post_state */
 	uint32_t max_sge;
 	uint32_t mask; /* as in oc_sq; 0: there is no ring */
 	atomic_uint head, tail;

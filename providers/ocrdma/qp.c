@@ -222,13 +222,13 @@ static void state_follow(struct oc_qp *qp, enum ibv_qp_state state)
 		qp_reset(qp);
 		break;
 	case IBV_QPS_INIT:
-		atomic_store_explicit(&qp->rq.gate, OC_OPEN, memory_order_relaxed);
+		atomic_store_explicit(&qp->rq.post_state, OC_POST_ANNOUNCED, memory_order_relaxed);
 		break;
 	case IBV_QPS_RTS:
-		atomic_store_explicit(&qp->sq.gate, OC_OPEN, memory_order_relaxed);
+		atomic_store_explicit(&qp->sq.post_state, OC_POST_ANNOUNCED, memory_order_relaxed);
 		break;
 	case IBV_QPS_SQE:
-		atomic_store_explicit(&qp->sq.gate, OC_CLOSED, memory_order_relaxed);
+		atomic_store_explicit(&qp->sq.post_state, OC_POST_REFUSED, memory_order_relaxed);
 		break;
 	case IBV_QPS_ERR:
 		oc_fail(qp);

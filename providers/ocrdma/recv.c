@@ -4,11 +4,11 @@
 
 /* Log why a receive is refused and return the errno. */
 __attribute__((noinline, cold)) static int
-recv_refuse(struct oc_qp *qp, const struct ibv_recv_wr *wr, enum oc_gate gate)
+recv_refuse(struct oc_qp *qp, const struct ibv_recv_wr *wr, enum oc_post_state state)
 {
 	const struct kit_rq_limits limits = {
 		.none = !qp->rq.mask,
-		.closed = gate == OC_CLOSED,
+		.closed = state == OC_POST_REFUSED,
 		.max_post = qp->rq.mask,
 		.max_sge = qp->rq.max_sge,
 	};
@@ -28,24 +28,24 @@ FLAT void posted_put(struct oc_rq *rq, uint32_t head, uint64_t wr_id)
 SEPARATE static int recv_rest(struct oc_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct oc_rq *rq = &qp->rq;
-	enum oc_gate gate = atomic_load_explicit(&rq->gate, memory_order_relaxed);
+	enum oc_post_state state = atomic_load_explicit(&rq->post_state, memory_order_relaxed);
 	uint32_t head = atomic_load_explicit(&rq->head, memory_order_relaxed);
 
 	for (; wr; wr = wr->next, head++) {
-		if (gate == OC_CLOSED || !ring_room(head, &rq->tail, rq->mask) ||
+		if (state == OC_POST_REFUSED || !ring_room(head, &rq->tail, rq->mask) ||
 		    (uint32_t)wr->num_sge > rq->max_sge || (wr->num_sge && !wr->sg_list))
 			break;
-		if (gate == OC_OPEN)
+		if (state == OC_POST_ANNOUNCED)
 			receive_put(slot_of(rq->ring, head & rq->mask, rq->stride), 0, wr);
 		posted_put(rq, head, wr->wr_id);
-		if (gate == OC_OPEN)
+		if (state == OC_POST_ANNOUNCED)
 			announce(rq->doorbell, rq->announcement);
 	}
 	spinlock_unlock(&rq->lock);
 	if (likely(!wr))
 		return 0;
 	*bad_wr = wr;
-	return recv_refuse(qp, wr, gate);
+	return recv_refuse(qp, wr, state);
 }
 
 SEPARATE static int recv_contended(struct oc_qp *qp, struct ibv_recv_wr *wr,
@@ -65,7 +65,8 @@ int oc_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr
 	if (unlikely(!spinlock_try(&rq->lock)))
 		return recv_contended(qp, wr, bad_wr);
 	head = atomic_load_explicit(&rq->head, memory_order_relaxed);
-	if (likely(atomic_load_explicit(&rq->gate, memory_order_relaxed) == OC_OPEN) &&
+	if (likely(atomic_load_explicit(&rq->post_state, memory_order_relaxed) ==
+		   OC_POST_ANNOUNCED) &&
 	    likely(rq->max_sge))
 		room = ring_room(head, &rq->tail, rq->mask);
 	for (; wr; wr = wr->next, head++, room--) {

@@ -177,8 +177,8 @@ FLAT void window_put(const struct oc_sq *sq, const uint32_t *request, uint32_t b
 SEPARATE static int post_rest(struct oc_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct oc_sq *sq = &qp->sq;
-	enum oc_gate gate = atomic_load_explicit(&sq->gate, memory_order_relaxed);
-	enum kit_fault fault = gate == OC_CLOSED ? KIT_FAULT_STATE : KIT_FAULT_NONE;
+	enum oc_post_state state = atomic_load_explicit(&sq->post_state, memory_order_relaxed);
+	enum kit_fault fault = state == OC_POST_REFUSED ? KIT_FAULT_STATE : KIT_FAULT_NONE;
 	uint32_t head = atomic_load_explicit(&sq->head, memory_order_relaxed);
 
 	for (; wr; wr = wr->next, head++) {
@@ -195,14 +195,14 @@ SEPARATE static int post_rest(struct oc_qp *qp, struct ibv_send_wr *wr, struct i
 		op = &send_ops[wr->opcode];
 		flags = flags_of(sq, op, wr->send_flags);
 		length = list_length(wr->sg_list, wr->num_sge);
-		if (likely(gate == OC_OPEN)) {
+		if (likely(state == OC_POST_ANNOUNCED)) {
 			bytes = request_put(sq, to, wr, flags, length);
 			if (wr->send_flags & IBV_SEND_INLINE && sq->window)
 				window_put(sq, to, bytes,
 					   HEADER + (op->opcode != OP_SEND ? REMOTE_BYTES : 0));
 		}
 		sent_put(sq, head, wr, op, flags, length);
-		if (likely(gate == OC_OPEN))
+		if (likely(state == OC_POST_ANNOUNCED))
 			announce(sq->doorbell, sq->announcement);
 	}
 	spinlock_unlock(&sq->lock);
@@ -290,7 +290,8 @@ int oc_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr
 	if (unlikely(!spinlock_try(&sq->lock)))
 		return post_contended(qp, wr, bad_wr);
 	head = atomic_load_explicit(&sq->head, memory_order_relaxed);
-	if (likely(atomic_load_explicit(&sq->gate, memory_order_relaxed) == OC_OPEN) &&
+	if (likely(atomic_load_explicit(&sq->post_state, memory_order_relaxed) ==
+		   OC_POST_ANNOUNCED) &&
 	    likely(sq->max_sge) && likely(!sq->is_ud))
 		room = ring_room(head, &sq->tail, sq->mask);
 	for (; wr; wr = wr->next, head++, room--) {

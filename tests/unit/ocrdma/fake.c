@@ -19,7 +19,7 @@ static void fake_rings(struct fake *f, enum ibv_qp_type type)
 	struct oc_sq *sq = &f->qp.sq;
 	struct oc_rq *rq = &f->qp.rq;
 
-	sq->gate = rq->gate = OC_OPEN;
+	sq->post_state = rq->post_state = OC_POST_ANNOUNCED;
 	sq->is_ud = type == IBV_QPT_UD;
 	sq->max_sge = rq->max_sge = 2;
 	sq->ops = 1 << IBV_WR_SEND | 1 << IBV_WR_RDMA_WRITE | 1 << IBV_WR_RDMA_READ;
@@ -96,8 +96,8 @@ static void queue_close(struct adapter *a)
 {
 	struct fake *f = (struct fake *)a;
 
-	atomic_store(&f->qp.sq.gate, OC_CLOSED);
-	atomic_store(&f->qp.rq.gate, OC_CLOSED);
+	atomic_store(&f->qp.sq.post_state, OC_POST_REFUSED);
+	atomic_store(&f->qp.rq.post_state, OC_POST_REFUSED);
 }
 
 static void adapter_free(struct adapter *a)
