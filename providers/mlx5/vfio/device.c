@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "providers/mlx5/direct/direct.h"
 #include "providers/mlx5/vfio/function.h"
 #include "util/sysfs.h"
 

@@ -4,6 +4,7 @@
 
 #include "providers/kit/barrier.h"
 #include "providers/kit/mmio.h"
+#include "providers/mlx5/direct/direct.h"
 #include "providers/mlx5/vfio/function.h"
 
 enum {

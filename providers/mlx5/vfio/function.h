@@ -24,6 +24,8 @@
 #include <pthread.h>
 #include <sys/queue.h>
 
+#include "libibverbs/provider.h"
+#include "providers/mlx5/firmware/firmware.h"
 #include "providers/mlx5/vfio/vfio.h"
 
 enum {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Memory of the program, mapped for the function: regions, and umems of the firmware's objects. */
+#include "providers/mlx5/direct/direct.h"
 #include "providers/mlx5/vfio/function.h"
 
 enum {

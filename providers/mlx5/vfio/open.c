@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Contexts of functions that this process owns, and their operations of verbs. */
+#include "providers/mlx5/pd.h"
 #include "providers/mlx5/vfio/function.h"
 
 bool mlx5_vfio_is(const struct ibv_context *ctx)

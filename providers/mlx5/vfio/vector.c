@@ -2,6 +2,7 @@
 /* Interrupt vectors and event queues that the program handles. Vector 0 belongs to the library. */
 #include <sys/eventfd.h>
 
+#include "providers/mlx5/direct/direct.h"
 #include "providers/mlx5/vfio/function.h"
 
 int mlx5_vfio_uar(struct ibv_context *ctx, uint32_t flags, char **ret_reg, uint32_t *ret_page_id)

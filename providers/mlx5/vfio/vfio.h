@@ -22,7 +22,14 @@
 #ifndef MLX5_VFIO_H
 #define MLX5_VFIO_H
 
-#include "providers/mlx5/direct/direct.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct ibv_context;
+struct mlx5_umem;
+struct mlx5dv_devx_obj;
+struct mlx5dv_devx_umem_in;
 
 /* Return whether the context was opened through VFIO. */
 bool mlx5_vfio_is(const struct ibv_context *ctx);
