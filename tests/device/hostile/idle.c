@@ -118,7 +118,7 @@ static long switches(pid_t pid, bool *ret_ready)
 
 /* Wait for a second in which no thread ran or was ready. The alarm stops a process that never
  * comes to rest. */
-static void settle(const pid_t *pids)
+static void idle_await(const pid_t *pids)
 {
 	long before, after;
 	bool ready = false;
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
 	}
 	for (int i = 0; i < 2; i++)
 		CHECK_INT(read(parent[i], &byte, 1), 1);
-	settle(pids);
+	idle_await(pids);
 	for (int i = 0; i < 2; i++)
 		before[i] = switches(pids[i], &ready);
 	sleep(IDLE);

@@ -732,7 +732,7 @@ static void post(struct ibv_qp *qp, struct ibv_send_wr wr)
 }
 
 /* Take all completions, whatever their status, and restart a queue pair that failed. */
-static void settle(struct rt_side *side)
+static void qp_restart(struct rt_side *side)
 {
 	struct ibv_wc wc;
 
@@ -761,7 +761,7 @@ static void post_with(struct rt_side *side, enum ibv_wr_opcode opcode, unsigned 
 		wr.wr.rdma.rkey = count;
 	}
 	post(side->qp, wr);
-	settle(side);
+	qp_restart(side);
 }
 
 static void posts(struct rt_side *side)
@@ -797,7 +797,7 @@ static void posts(struct rt_side *side)
 			TAKE(ibv_post_recv(side->qp, &recv, &bad_recv));
 			TAKE(ibv_post_srq_recv(objects[OWN].srq, &recv, &bad_recv));
 		}
-		settle(side);
+		qp_restart(side);
 	}
 }
 

@@ -179,7 +179,7 @@ static void registers(void)
 		set(&value, reg, 0x10 + i);
 	}
 	rule_make(matcher_make(second, 0, 8, &mask), &value, 1, &to[2]);
-	settle();
+	rules_sync();
 	arrives(&f, 2, -1, "registers");
 	must(last_end.reg_b == plain.src[3] && last_end.reg_c[5] == 0x15, "register");
 	f.dmac++;

@@ -63,7 +63,7 @@ static void dump(void)
 	must(mlx5dv_dump_dr_rule(out, NULL) == -EINVAL, "no rule");
 	rules_for(first, lists, lengths, 4);
 	rule_make(matcher_make(second, 3, 0, &all), &all, 1, &to[1]);
-	settle();
+	rules_sync();
 	must(mlx5dv_dump_dr_domain(out, domain) >= 0, "dump of the domain");
 	must(mlx5dv_dump_dr_table(out, second) >= 0, "dump of a table");
 	must(!fclose(out) && size < DUMP, "dump");
@@ -95,7 +95,7 @@ static void layout(void)
 		set_mac(&value, dmac_high, dmac_low, plain.dmac + i);
 		rule_make(matcher, &value, 1, &to[i % TIRS]);
 	}
-	settle();
+	rules_sync();
 	for (unsigned i = 0; i < (r ? 10 : 100); i++, f.dmac++)
 		arrives(&f, i % TIRS, -1, "a table of a wanted size");
 	lost(&f, "another address");

@@ -153,7 +153,7 @@ static void layer_check(const struct layer *l)
 
 	l->fill(&mask, &value, &l->frame);
 	rule_make(matcher_make(table_make(1), 0, l->criteria, &mask), &value, 2, actions);
-	settle();
+	rules_sync();
 	arrives(&l->frame, 1, 0x5a, l->name);
 	for (unsigned i = 0; i < l->changes; i++) {
 		struct frame other = l->frame;

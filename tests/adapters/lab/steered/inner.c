@@ -101,7 +101,7 @@ static void compare(const char *name, uint8_t criteria, const struct packet *p,
 	}
 	rule_make(matcher_make(table_make(1), 0, criteria, &mask), &value, 1,
 		  sends ? &drop : &to[1]);
-	settle();
+	rules_sync();
 	check(p, sends ? LAB_DROP_TX : tir_at[1], name);
 	for (const struct compared *c = fields; c->field.word != LIST_END; c++) {
 		struct packet other = *p;
@@ -310,7 +310,7 @@ static void samples(void)
 	set(&mask, (struct field){ 82, 31, 0 }, 0xff000000);
 	set(&value, (struct field){ 82, 31, 0 }, 0x08000000);
 	rule_make(matcher_make(table_make(1), 0, 0x20, &mask), &value, 1, &to[1]);
-	settle();
+	rules_sync();
 	check(&p, tir_at[1], "samples");
 	other.bytes[4] ^= 1;
 	check(&other, LAB_DROP_RX, "another sample");

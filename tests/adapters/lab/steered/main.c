@@ -62,7 +62,7 @@ int main(int argc, char **argv)
 	file = argv[2];
 	objects_open(test->type);
 	test->run();
-	settle();
+	rules_sync();
 	if (!recorded)
 		record();
 	objects_close();

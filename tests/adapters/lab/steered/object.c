@@ -139,7 +139,7 @@ void rule_end(struct mlx5dv_dr_rule *rule)
 	must(!end(rule), "end of a rule");
 }
 
-void settle(void)
+void rules_sync(void)
 {
 	must(!mlx5dv_dr_domain_sync(domain, MLX5DV_DR_DOMAIN_SYNC_FLAGS_SW |
 						    MLX5DV_DR_DOMAIN_SYNC_FLAGS_HW),
@@ -163,5 +163,5 @@ void rules_for(struct mlx5dv_dr_table *table, struct mlx5dv_dr_action *lists[][6
 		set_mac(&value, dmac_high, dmac_low, plain.dmac + i);
 		rule_make(matcher, &value, lengths[i], lists[i]);
 	}
-	settle();
+	rules_sync();
 }

@@ -212,7 +212,7 @@ static void crossing(void)
 	for (int i = 0; i < 2; i++) {
 		rule = mlx5dv_dr_rule_create(matcher, (void *)&value, 4, list);
 		must(rule, "a rule across domains");
-		settle();
+		rules_sync();
 		arrives(&plain, 2, 9, "a rule across domains");
 		must(last_end.context == 0x902 && last_end.counter == 0x707, "context, counter");
 		if (!i)
@@ -230,7 +230,7 @@ static void crossing(void)
 		     !mlx5dv_dr_aso_other_domain_unlink(connections, domain) &&
 		     !mlx5dv_dr_domain_destroy(owner),
 	     "end of the link");
-	settle();
+	rules_sync();
 	lost(&plain, "no rule");
 }
 

@@ -333,12 +333,12 @@ static void random_rules(void)
 	pthread_t thread;
 
 	world_open();
-	settle();
+	rules_sync();
 	must(!pthread_create(&thread, NULL, frames_pass, &passed), "thread");
 	while (made < wanted) {
 		for (unsigned i = 0; i < 100; i++)
 			step();
-		settle();
+		rules_sync();
 		for (unsigned i = 0; i < 100; i++) {
 			struct frame f = frame_draw();
 
@@ -349,7 +349,7 @@ static void random_rules(void)
 	pthread_join(thread, NULL);
 	must(passed, "no frame passed meanwhile");
 	world_close();
-	settle();
+	rules_sync();
 }
 
 const struct test random_tests[] = {

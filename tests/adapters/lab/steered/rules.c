@@ -72,7 +72,7 @@ static void some_rules(unsigned count)
 
 	for (unsigned i = 0; i < count; i++)
 		udp_rule(matcher, i);
-	settle();
+	rules_sync();
 	for (unsigned i = 0; i < count; i++)
 		udp_check(i, true);
 	udp_check(count, false);
@@ -106,12 +106,12 @@ static void deletion(void)
 		udp_rule(matcher, i);
 	for (unsigned i = 0; i < COUNT; i += 3)
 		rule_end(rules[i]);
-	settle();
+	rules_sync();
 	for (unsigned i = 0; i < COUNT; i++)
 		udp_check(i, i % 3);
 	for (unsigned i = 0; i < COUNT; i += 6)
 		udp_rule(matcher, i);
-	settle();
+	rules_sync();
 	for (unsigned i = 0; i < COUNT; i++)
 		udp_check(i, i % 3 || !(i % 6));
 	record();
@@ -119,11 +119,11 @@ static void deletion(void)
 		if (i % 3 || !(i % 6))
 			rule_end(rules[i]);
 	}
-	settle();
+	rules_sync();
 	for (unsigned i = 0; i < COUNT; i++)
 		udp_check(i, false);
 	must(!end(matcher), "end of the matcher");
-	settle();
+	rules_sync();
 	udp_check(0, false);
 }
 
@@ -142,20 +142,20 @@ static void duplicates(void)
 	set(&value, protocol, UDP);
 	set(&value, udp_dport, 4791);
 	second = rule_make(matcher, &value, 2, actions);
-	settle();
+	rules_sync();
 	udp_check(0, true);
 	rule_end(rules[0]);
-	settle();
+	rules_sync();
 	arrives(&f, 3, 0x999, "the second rule");
 	mlx5dv_dr_domain_allow_duplicate_rules(domain, false);
 	errno = 0;
 	must(!mlx5dv_dr_rule_create(matcher, (void *)&value, 2, actions) && errno == EEXIST,
 	     "a duplicate");
-	settle();
+	rules_sync();
 	arrives(&f, 3, 0x999, "the second rule, after a refusal");
 	record();
 	rule_end(second);
-	settle();
+	rules_sync();
 	lost(&f, "no rule");
 }
 
@@ -189,29 +189,29 @@ static void priorities(void)
 	struct frame f = plain, other = plain;
 
 	other.dmac++;
-	settle();
+	rules_sync();
 	arrives(&f, 3, 3, "both addresses");
 	lost(&other, "another destination");
 	source = mac_matcher(table, 9, 2, 2);
-	settle();
+	rules_sync();
 	arrives(&f, 3, 3, "the first matcher");
 	arrives(&other, 2, 2, "the second matcher");
 	mac_matcher(table, 1, 1, 1);
-	settle();
+	rules_sync();
 	arrives(&f, 1, 1, "a matcher before the first");
 	/* Of two matchers with one priority the newer one is the first. */
 	last = mac_matcher(table, 1, 3, 4);
-	settle();
+	rules_sync();
 	arrives(&f, 3, 4, "the newest matcher");
 	rule_end(rules[4]);
 	must(!end(last), "end of the newest matcher");
 	rule_end(rules[3]);
 	must(!end(both), "end of a matcher between others");
-	settle();
+	rules_sync();
 	arrives(&f, 1, 1, "the first of two matchers");
 	rule_end(rules[2]);
 	must(!end(source), "end of the last matcher");
-	settle();
+	rules_sync();
 	arrives(&f, 1, 1, "the only matcher");
 	lost(&other, "the end of the table");
 }
@@ -241,10 +241,10 @@ static void tables(void)
 		set_mac(&value, dmac_high, dmac_low, plain.dmac + i);
 		rules[i] = rule_make(matcher, &value, lengths[i], lists[i]);
 	}
-	settle();
+	rules_sync();
 	lost(&f, "a table without rules");
 	rule_make(matcher_make(second, 0, 0, &all), &all, 1, &to[3]);
-	settle();
+	rules_sync();
 	arrives(&f, 3, -1, "a table behind a table");
 	for (f.dmac++; f.dmac < plain.dmac + 4; f.dmac++)
 		lost(&f, "drop and default miss");
@@ -256,7 +256,7 @@ static void tables(void)
 	must(end(second) == EBUSY && end(go) == EBUSY && end(matcher) == EBUSY, "users");
 	rule_end(rules[0]);
 	rule_end(rules[4]);
-	settle();
+	rules_sync();
 	f.dmac = plain.dmac + 4;
 	lost(&f, "a rule that is destroyed");
 	must(!end(go), "end of an action");
@@ -276,12 +276,12 @@ static void sending(void)
 	set_mac(&mask, smac_high, smac_low, ~0ull);
 	set_mac(&value, smac_high, smac_low, f.smac);
 	matcher = matcher_make(first, 1, 1, &mask);
-	settle();
+	rules_sync();
 	ends_at(&f, LAB_ALLOW_TX, -1, "no rule");
 	rule_make(matcher, &value, 2, (struct mlx5dv_dr_action *[]){ counter, go });
 	matcher = matcher_make(second, 1, 1, &mask);
 	rule_make(matcher, &value, 2, (struct mlx5dv_dr_action *[]){ drop, counter });
-	settle();
+	rules_sync();
 	ends_at(&f, LAB_DROP_TX, -1, "a rule that drops");
 	f.smac++;
 	ends_at(&f, LAB_ALLOW_TX, -1, "another address");
@@ -309,7 +309,7 @@ static void root(void)
 	set_mac(&value, dmac_high, dmac_low, plain.dmac + 1);
 	rule_make(addresses, &value, 1, &drop);
 	udp_rule(udp_matcher(table), 0);
-	settle();
+	rules_sync();
 	root_ends_at(&f, tir_at[0], 0x100, "a rule of the table");
 	f.dport++;
 	root_ends_at(&f, LAB_DROP_RX, -1, "no rule of the table");
@@ -334,7 +334,7 @@ static void reclaim(void)
 
 	for (unsigned i = 0; i < COUNT; i++)
 		udp_rule(matcher, i);
-	settle();
+	rules_sync();
 	udp_check(0, true);
 	for (unsigned i = 0; i < COUNT; i++)
 		rule_end(rules[i]);

@@ -126,6 +126,6 @@ struct mlx5dv_dr_rule *rule_make(struct mlx5dv_dr_matcher *matcher, struct match
 				 size_t count, struct mlx5dv_dr_action *actions[]);
 void rule_end(struct mlx5dv_dr_rule *rule);
 /* Wait until the device has all rules. */
-void settle(void);
+void rules_sync(void);
 
 #endif

@@ -51,7 +51,7 @@ static void ports(void)
 	rule_make(matcher, &value, 1, &uplink);
 	set_mac(&value, dmac_high, dmac_low, plain.dmac + 1);
 	rule_make(matcher, &value, 1, &drop);
-	settle();
+	rules_sync();
 	goes(&f, &wire, LAB_VPORT_RX(FUNCTION_PORT), "from the wire");
 	must(last_end.counter == 0x703, "counter");
 	goes(&f, &sent, LAB_UPLINK_TX, "from a function");
@@ -81,7 +81,7 @@ static void both_halves(void)
 	set_all(&mask, dst_0);
 	set(&value, dst_0, plain.dst[3]);
 	rule_make(matcher_make(second, 0, 1, &mask), &value, 1, &function);
-	settle();
+	rules_sync();
 	goes(&f, &wire, LAB_VPORT_RX(FUNCTION_PORT), "two tables, from the wire");
 	goes(&f, &sent, LAB_VPORT_TX(FUNCTION_PORT), "two tables, from a function");
 	f.dst[3]++;
@@ -108,7 +108,7 @@ static void source_alone(void)
 	rule_make(matcher, &value, 1, &function);
 	set(&value, source_port, FUNCTION_PORT);
 	rule_make(matcher, &value, 1, &function);
-	settle();
+	rules_sync();
 	goes(&f, &wire, LAB_VPORT_RX(OTHER_PORT), "from the wire");
 	goes(&f, &sent, LAB_VPORT_TX(OTHER_PORT), "from a function");
 	goes(&f, &other, LAB_VPORT_TX(0), "from another function");
@@ -146,7 +146,7 @@ static void source_received(void)
 	set(&value, source_port, FUNCTION_PORT);
 	set(&value, source_queue, 0x1234);
 	rule_make(matcher_make(table_make(1), 1, 2, &mask), &value, 1, &to[1]);
-	settle();
+	rules_sync();
 	goes(&f, &queue, tir_at[1], "a queue of a function");
 	from.queue++;
 	goes(&f, &from, LAB_DROP_RX, "another queue");

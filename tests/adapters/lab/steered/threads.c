@@ -76,7 +76,7 @@ static void threads(void)
 		must(!pthread_create(&ids[i], NULL, work, (void *)i), "thread");
 	for (unsigned i = 0; i < THREADS; i++)
 		pthread_join(ids[i], NULL);
-	settle();
+	rules_sync();
 	for (unsigned i = 0; i < THREADS * EACH; i++) {
 		f.dst[3] = address_of(i % THREADS, i / THREADS);
 		if (i / THREADS % 2)
@@ -89,7 +89,7 @@ static void threads(void)
 			must(!mlx5dv_dr_rule_destroy(rules[i % THREADS][i / THREADS]),
 			     "end of a rule");
 	}
-	settle();
+	rules_sync();
 	lost(&f, "no rule");
 }
 
