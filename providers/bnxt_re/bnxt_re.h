@@ -161,8 +161,9 @@ struct bnxt_re_rq {
 	uint32_t tail;
 	_Atomic uint32_t posted, released; /* free-running */
 	uint32_t first;			   /* oldest receive without a completion */
-	uint32_t count;
-	uint32_t slots; /* of an entry */
+	uint32_t count;			   /* entries of the ring */
+	uint32_t room;			   /* max_recv_wr: receives at the same time */
+	uint32_t slots;			   /* of an entry */
 	uint64_t *wr_ids;
 	int max_sge; /* as in bnxt_re_sq */
 	uint32_t epoch;

@@ -116,7 +116,8 @@ static int rq_make(struct bnxt_re_qp *qp, const struct ibv_qp_cap *cap)
 	struct bnxt_re_rq *rq = &qp->rq;
 	int r;
 
-	rq->count = bnxt_re_depth(ctx, cap->max_recv_wr + 1, ctx->max_wr + 1);
+	rq->room = cap->max_recv_wr;
+	rq->count = bnxt_re_depth(ctx, rq->room + 1, ctx->max_wr + 1);
 	rq->slots = ctx->variable ? HEADERS + max_of(cap->max_recv_sge, 1u) : STATIC_SLOTS;
 	r = kit_buf_alloc(&qp->rq_buf, (size_t)rq->count * rq->slots * SLOT);
 	if (r < 0)

@@ -18,7 +18,7 @@ __attribute__((noinline, cold)) static int
 recv_refuse(struct bnxt_re_qp *qp, const struct ibv_recv_wr *wr, enum kit_fault fault)
 {
 	uint64_t value = (uint32_t)wr->num_sge;
-	uint32_t limit = fault == KIT_FAULT_FULL ? qp->rq.count - 1 : (uint32_t)qp->rq.max_sge;
+	uint32_t limit = fault == KIT_FAULT_FULL ? qp->rq.room : (uint32_t)qp->rq.max_sge;
 
 	if (!qp->vqp.cap.max_recv_wr || qp->srq) {
 		fault = KIT_FAULT_NO_QUEUE;
@@ -34,7 +34,7 @@ static inline uint32_t recv_room(const struct bnxt_re_rq *rq)
 	uint32_t posted = atomic_load_explicit(&rq->posted, memory_order_relaxed);
 
 	/* acquire: pairs with the release of received_take() */
-	return rq->count - 1 - (posted - atomic_load_explicit(&rq->released, memory_order_acquire));
+	return rq->room - (posted - atomic_load_explicit(&rq->released, memory_order_acquire));
 }
 
 /* Announce @count receives and release the lock. */

@@ -49,6 +49,7 @@ static void fake_qp(struct fake *f, bool variable, enum bnxt_re_psn_form form)
 	sq->doorbell = rq->doorbell = (char *)&f->doorbell;
 	rq->ring = f->rq;
 	rq->count = ENTRIES;
+	rq->room = ENTRIES - 1;
 	rq->slots = STATIC_SLOTS;
 	rq->wr_ids = f->wr_ids;
 	rq->max_sge = 2;
