@@ -236,8 +236,10 @@ SEPARATE static int poll_rest(struct oc_cq *cq, int num_entries, struct ibv_wc *
 	return num_entries - left;
 }
 
-/* Fill in a plain entry of @qp. Return: whether the entry is plain. */
-FLAT bool plain_take(struct oc_qp *qp, const struct oc_cqe *cqe, uint32_t flags, struct ibv_wc *wc)
+/* Fill in a plain entry of @qp. Return: whether the entry is plain. The lock of @cq protects only
+ * the queues of @qp that complete there. */
+FLAT bool plain_take(struct oc_cq *cq, struct oc_qp *qp, const struct oc_cqe *cqe, uint32_t flags,
+		     struct ibv_wc *wc)
 {
 	const uint32_t plain = CQE_VALID | CQE_RECEIVE | CQE_IMM | CQE_WRITE_IMM;
 	uint32_t tail;
@@ -250,7 +252,8 @@ FLAT bool plain_take(struct oc_qp *qp, const struct oc_cqe *cqe, uint32_t flags,
 
 		tail = atomic_load_explicit(&sq->tail, memory_order_relaxed);
 		sent = &sq->sent[tail & sq->mask];
-		if (unlikely((le32toh(cqe->index_imm) ^ tail) & sq->mask) ||
+		if (unlikely(qp->send_cq != cq) ||
+		    unlikely((le32toh(cqe->index_imm) ^ tail) & sq->mask) ||
 		    unlikely(tail == atomic_load_explicit(&sq->head, memory_order_acquire)) ||
 		    unlikely(!sent->signaled))
 			return false;
@@ -261,7 +264,8 @@ FLAT bool plain_take(struct oc_qp *qp, const struct oc_cqe *cqe, uint32_t flags,
 
 		/* The ring of a queue pair with an SRQ is always empty. */
 		tail = atomic_load_explicit(&rq->tail, memory_order_relaxed);
-		if (unlikely(tail == atomic_load_explicit(&rq->head, memory_order_acquire)) ||
+		if (unlikely(qp->recv_cq != cq) ||
+		    unlikely(tail == atomic_load_explicit(&rq->head, memory_order_acquire)) ||
 		    unlikely(qp->sq.is_ud))
 			return false;
 		wc->wr_id = rq->wr_ids[tail & rq->mask];
@@ -285,7 +289,7 @@ SEPARATE static int poll_found(struct oc_cq *cq, int num_entries, struct ibv_wc 
 	do {
 		barrier_from_device();
 		if (unlikely((le32toh(cqe->number) & CQE_ID_MASK) != cq->last_id) ||
-		    unlikely(!plain_take(cq->last, cqe, flags, wc)))
+		    unlikely(!plain_take(cq, cq->last, cqe, flags, wc)))
 			return poll_rest(cq, num_entries, wc, left, num_entries - left);
 		cqe_leave(cq, cqe);
 		wc++;

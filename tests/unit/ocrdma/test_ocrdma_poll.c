@@ -96,6 +96,36 @@ static void test_wrong(void **state)
 	fake_free(f);
 }
 
+/* An entry of a send in the queue of receives, and the reverse, complete nothing: another lock
+ * protects that ring. */
+static void test_other_direction(void **state)
+{
+	struct fake *f = fake_create(IBV_QPT_RC, false);
+	struct ibv_wc wc[4];
+
+	for (int i = 0; i < 2; i++) {
+		post(f, 1 + i, IBV_SEND_SIGNALED);
+		assert_int_equal(adapter_receive(&f->adapter, 10 + i, 1), 0);
+	}
+	/* The queue pair of the first entry is known when the second one is polled. */
+	fake_sent(f, QP_ID, 0, 0);
+	assert_int_equal(fake_poll(&f->send_cq, wc, 1), 1);
+	assert_int_equal(wc[0].wr_id, 1);
+	f->sent_cqes[1] = (struct oc_cqe){ .number = htole32(QP_ID),
+					   .flags = htole32(CQE_VALID | CQE_RECEIVE) };
+	assert_int_equal(fake_poll(&f->send_cq, wc, 4), 0);
+	fake_received(f, QP_ID, 0, 0);
+	assert_int_equal(fake_poll(&f->recv_cq, wc, 1), 1);
+	assert_int_equal(wc[0].wr_id, 10);
+	f->received_cqes[1] = (struct oc_cqe){ .index_imm = htole32(1),
+					       .number = htole32(QP_ID),
+					       .flags = htole32(CQE_VALID) };
+	assert_int_equal(fake_poll(&f->recv_cq, wc, 4), 0);
+	assert_int_equal(atomic_load(&f->qp.sq.tail), 1);
+	assert_int_equal(atomic_load(&f->qp.rq.tail), 1);
+	fake_free(f);
+}
+
 static void test_receives(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC, false);
@@ -150,10 +180,11 @@ static void test_shared(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_announced), cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_flush),	  cmocka_unit_test(test_wrong),
-		cmocka_unit_test(test_receives),  cmocka_unit_test(test_shared),
-		ADAPTER_TESTS(fake_clearing),	  ADAPTER_TESTS(fake_changing),
+		cmocka_unit_test(test_announced),	cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_flush),		cmocka_unit_test(test_wrong),
+		cmocka_unit_test(test_other_direction), cmocka_unit_test(test_receives),
+		cmocka_unit_test(test_shared),		ADAPTER_TESTS(fake_clearing),
+		ADAPTER_TESTS(fake_changing),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
