@@ -16,7 +16,7 @@ enum {
 
 static int cq_check(struct ibv_context *ibctx, const char *verb, uint32_t cqe)
 {
-	uint32_t most = to_ictx(ibctx)->max_cq - 1;
+	uint32_t most = irdma_cqes_most(to_ictx(ibctx), to_ictx(ibctx)->max_cq);
 
 	if (cqe && cqe <= most)
 		return 0;
@@ -40,7 +40,7 @@ static int ex_check(const struct irdma_context *ctx, const struct verbs_create_c
 
 /* ---- rings */
 
-/* Return the entries of a ring for @cqe completions, of which each may take two. */
+/* Return the entries of a ring for @cqe completions. Each completion may take two entries. */
 static uint32_t ring_entries(const struct irdma_context *ctx, uint32_t cqe)
 {
 	uint32_t entries = cqe + 1;
@@ -50,6 +50,15 @@ static uint32_t ring_entries(const struct irdma_context *ctx, uint32_t cqe)
 	else if (ctx->generation > 1)
 		entries *= 2;
 	return max_of(entries, (uint32_t)CQES_MIN);
+}
+
+uint32_t irdma_cqes_most(const struct irdma_context *ctx, uint32_t entries)
+{
+	if (ctx->features & IRDMA_FEATURE_CQE_64)
+		entries &= ~1u;
+	else if (ctx->generation > 1)
+		entries /= 2;
+	return max_of(entries, 1u) - 1;
 }
 
 /* Make a ring. Without the ability to resize its shadow area follows the ring. */

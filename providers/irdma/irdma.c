@@ -159,7 +159,7 @@ static void attributes_trim(const struct irdma_context *ctx, struct ibv_device_a
 	a->device_cap_flags &= ~(unsigned int)never;
 	attr->device_cap_flags_ex &= ~never;
 	a->max_sge = min_of(a->max_sge, (int)ctx->max_sge);
-	a->max_cqe = min_of(a->max_cqe, (int)ctx->max_cq - 1);
+	a->max_cqe = irdma_cqes_most(ctx, min_of((uint32_t)a->max_cqe + 1, ctx->max_cq));
 	if (ctx->max_srq)
 		a->max_srq_wr = min_of(a->max_srq_wr, (int)((ctx->max_srq - 1) / QUANTA_MAX));
 	if (!(ctx->features & IRDMA_FEATURE_SRQ))

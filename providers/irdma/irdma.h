@@ -272,6 +272,8 @@ int irdma_depth(const struct irdma_context *ctx, uint32_t requests, uint32_t shi
 		uint32_t most, uint32_t *ret_depth);
 
 /* cq.c */
+/* Return the largest completion queue whose ring has at most @entries entries. */
+uint32_t irdma_cqes_most(const struct irdma_context *ctx, uint32_t entries);
 int irdma_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int irdma_resize_cq(struct verbs_cq *vcq, const struct verbs_resize_cq *in);
 int irdma_destroy_cq(struct verbs_cq *vcq);
