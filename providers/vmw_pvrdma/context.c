@@ -40,7 +40,13 @@ void pvrdma_close_context(struct verbs_context *vctx)
 int pvrdma_query_device(struct ibv_context *ibctx, const struct verbs_query_device *in,
 			struct ibv_device_attr_ex *ret_attr)
 {
-	return kit_context_query(ibctx, in, ret_attr, FW_DIGITS);
+	int r = kit_context_query(ibctx, in, ret_attr, FW_DIGITS);
+	struct ibv_device_attr *attr = &ret_attr->orig_attr;
+
+	/* The kernel compares the next power of 2 with its limit. */
+	if (!r && attr->max_cqe > 0)
+		attr->max_cqe = 1 << (31 - __builtin_clz(attr->max_cqe));
+	return r;
 }
 
 int pvrdma_alloc_pd(struct ibv_pd *pd, struct verbs_udata *unused)
