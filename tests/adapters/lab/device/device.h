@@ -129,6 +129,7 @@ struct device {
 	uint8_t gid_base;	/* index of the backend's GID that is the device's first GID */
 	uint32_t lacks;		/* capabilities that the port does not have */
 	uint8_t cqes_beyond;	/* entries above max_cqe that the driver accepts */
+	uint8_t receive_sges;	/* limit of a shared receive, if it is not max_srq_sge */
 	const struct field *fields[REQUEST_KINDS];
 
 	/* Answers to commands. The objects exist already. q is the core's request and is changed

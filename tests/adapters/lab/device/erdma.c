@@ -99,7 +99,8 @@ static int get_context(struct command *command)
 static int query_device(struct ibv_device_attr *attr, struct command *command)
 {
 	attr->max_qp_wr = MAX_WR;
-	attr->max_sge = MAX_SGE;
+	/* The kernel reports the smaller of the sizes of sends and receives. */
+	attr->max_sge = 1;
 	attr->max_sge_rd = 1;
 	attr->max_cqe = MAX_CQE;
 	attr->device_cap_flags &= ~(IBV_DEVICE_SRQ_RESIZE | IBV_DEVICE_MEM_WINDOW |

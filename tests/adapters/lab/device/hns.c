@@ -25,6 +25,8 @@ enum {
 	NUMBERS = 1 << 24,
 	MAX_WR = 32768,
 	MAX_SGE = 64,
+	OLD_RECEIVE_SGES =
+		128, /* The driver of HIP08 lets a process reserve an entry of a receive. */
 	MAX_SRQ_WR = 32767,
 	MAX_CQE = 1 << 22,
 	MAX_INLINE = 1024,
@@ -236,7 +238,8 @@ static int queues_take(struct object *qp, struct ib_uverbs_ex_create_qp *q,
 		q->max_recv_wr = q->max_recv_sge = 0;
 		return 0;
 	}
-	if (q->max_recv_wr > MAX_WR || q->max_recv_sge > MAX_SGE || !q->max_recv_sge)
+	if (q->max_recv_wr > MAX_WR || !q->max_recv_sge ||
+	    q->max_recv_sge > (hns_is_old() ? OLD_RECEIVE_SGES : MAX_SGE))
 		return EINVAL;
 	q->max_recv_wr = bytes_power_of_two(max_of(q->max_recv_wr, RECEIVES_LEAST));
 	q->max_recv_sge = bytes_power_of_two(q->max_recv_sge);
@@ -411,4 +414,5 @@ const struct device device_hns_full = {
 const struct device device_hns_hip08 = {
 	.name = "hns-hip08",
 	HNS,
+	.receive_sges = OLD_RECEIVE_SGES,
 };

@@ -11,11 +11,16 @@ int model_create_srq(struct object *srq, uint32_t entries, uint32_t sges)
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD,
 		.srq_type = IBV_SRQT_BASIC,
 	};
+	struct ibv_device_attr limits;
 
 	if (!model_on())
 		return 0;
 	if (srq->tags)
 		return model_create_tags(srq);
+	/* A process may request an entry more than it uses. */
+	model_query_device(&limits);
+	if (attr.attr.max_sge > (uint32_t)limits.max_srq_sge)
+		attr.attr.max_sge = limits.max_srq_sge;
 	attr.pd = srq->pd->backend.pd;
 	if (srq->xrcd) {
 		attr.comp_mask |= IBV_SRQ_INIT_ATTR_XRCD | IBV_SRQ_INIT_ATTR_CQ;

@@ -13,7 +13,8 @@ static bool is_possible(const struct ib_uverbs_create_xsrq *q)
 	struct ibv_device_attr attr;
 
 	return !context_attributes(&nothing, &attr) && q->max_wr <= (uint32_t)attr.max_srq_wr &&
-	       q->max_sge <= (uint32_t)attr.max_srq_sge;
+	       q->max_sge <=
+		       (device->receive_sges ? device->receive_sges : (uint32_t)attr.max_srq_sge);
 }
 
 int srq_create(struct ib_uverbs_create_xsrq *q, struct command *c, struct object **ret_srq)
