@@ -143,8 +143,10 @@ class Player:
         return False
 
     def has_connection(self, end, slot):
-        owner = self.states.find(end, slot)
-        return owner is not None and owner.kind == "stream" and owner.state == "connected"
+        """Return whether a connection has the port of that slot. The listener of the connection may have ended."""
+        port = self.kernel.ports.get((end, slot))
+        return any(self.kernel.ports.get((end, str(slot))) == port for (end, slot), owner in self.states.sockets.items()
+                   if owner.kind == "stream" and owner.state == "connected")
 
     def entries_settle(self, end, sockets):
         """Wait until the same data have arrived at both pairs, because edges are equal only then."""
