@@ -361,6 +361,23 @@ void rs_listener_close(struct rs_socket *s)
 	}
 }
 
+/*
+ * Free the port of a listener that was shut down, unless the program chose the number. As with TCP,
+ * the socket keeps its name. The connection manager frees a port only with its id.
+ */
+static void port_free(struct rs_socket *s)
+{
+	struct rdma_cm_id *fresh, *listener = s->id;
+
+	if (s->chose_port || rdma_create_id(s->channel, &fresh, s, RDMA_PS_TCP) < 0)
+		return;
+	fresh->route.addr.src_storage = listener->route.addr.src_storage;
+	pthread_mutex_lock(&s->lock);
+	s->id = fresh;
+	pthread_mutex_unlock(&s->lock);
+	rdma_destroy_id(listener);
+}
+
 int rs_listener_shutdown(struct rs_socket *s, int how)
 {
 	pthread_mutex_lock(&s->lock);
@@ -384,6 +401,7 @@ int rs_listener_shutdown(struct rs_socket *s, int how)
 	rs_rouse(s);
 	pthread_mutex_unlock(&s->lock);
 	rs_listener_close(s);
+	port_free(s);
 	return 0;
 }
 

@@ -306,8 +306,11 @@ static int socket_bind(struct rs_socket *s, const struct sockaddr *addr, socklen
 		r = -EINVAL;
 	else if (rdma_bind_addr(s->id, (struct sockaddr *)addr) < 0)
 		r = bind_error(s, errno, addr, addrlen);
-	else
+	if (r == 0) {
 		s->state = RS_BOUND;
+		s->chose_port =
+			((const struct sockaddr_in *)addr)->sin_port; /* IPv6: the same place */
+	}
 	pthread_mutex_unlock(&s->lock);
 	return r;
 }

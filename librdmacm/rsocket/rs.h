@@ -167,6 +167,7 @@ struct rs_socket {
 	/* Of a listener. */
 	TAILQ_HEAD(, rs_socket) accepted; /* connections that wait for raccept() */
 	unsigned int accepted_count, backlog;
+	bool chose_port; /* the program chose the number of the port */
 	bool paused;	 /* the service does not watch the listener */
 	bool spent;	 /* no descriptors are left for a request, and raccept() reports this */
 	int accepted_fd; /* an eventfd, readable if raccept() has a result */
