@@ -454,6 +454,11 @@ void kernel_entries_take(int fd, struct entries *e);
 int socket_to_tcp(int fd, const char *what);
 /* Connect by TCP, after RDMA failed with errno. Return: as connect(). */
 int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen);
+/*
+ * Take the result of a TCP connect that failed, if no call has returned it yet. Return: whether
+ * errno is this result.
+ */
+bool socket_result_take(int fd);
 /* Put an RDMA socket in the place of a TCP socket that could not connect. Return: the RDMA socket,
  * or -1 if TCP stays. */
 int socket_to_rdma(int fd);

@@ -386,8 +386,11 @@ EXPORT int connect(int fd, const struct sockaddr *addr, socklen_t addrlen)
 		return socket_disconnect(fd);
 	if (rs >= 0)
 		rs = socket_renew(fd);
-	else if (rs == FD_NONE && unlikely(fd_has_fallen(fd)) && !is_to_none(addr, addrlen))
+	else if (rs == FD_NONE && unlikely(fd_has_fallen(fd)) && !is_to_none(addr, addrlen)) {
+		if (socket_result_take(fd))
+			return -1;
 		rs = socket_to_rdma(fd);
+	}
 	if (fd_is_relayed(rs))
 		return relayed_connect(fd, rs, addr, addrlen);
 	if (rs < 0)

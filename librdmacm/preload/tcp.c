@@ -212,6 +212,17 @@ static bool is_refused(int tcp)
 	       info.tcpi_state == TCP_CLOSE;
 }
 
+bool socket_result_take(int fd)
+{
+	const struct sockaddr_storage addr = { .ss_family = AF_INET };
+
+	if (!is_refused(fd))
+		return false;
+	/* The kernel returns the result first. After that, it refuses the short address. */
+	return real()->connect(fd, (const struct sockaddr *)&addr, sizeof(addr.ss_family)) < 0 &&
+	       errno != EINVAL;
+}
+
 int socket_to_rdma(int fd)
 {
 	int domain = AF_INET, fresh, flags = real()->fcntl(fd, F_GETFL, NULL);

@@ -300,6 +300,27 @@ static int full_listener(struct sockaddr_in *ret_address, int *fillers, unsigned
 	return listener;
 }
 
+/* A refusal of a connect that did not block is returned once, by SO_ERROR or by the next connect().
+ */
+static void case_refusal_once(void)
+{
+	for (int asks = 0; asks < 2; asks++) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0), error = 0;
+		struct sockaddr_in address;
+		socklen_t size = sizeof(error);
+
+		close(tcp_listener(&address));
+		CHECK_ERRNO(connect(fd, (struct sockaddr *)&address, sizeof(address)), EINPROGRESS);
+		CHECK(becomes(fd, POLLOUT | POLLHUP));
+		CHECK(!asks || (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 &&
+				error == ECONNREFUSED));
+		CHECK_ERRNO(connect(fd, (struct sockaddr *)&address, sizeof(address)),
+			    asks ? ECONNABORTED : ECONNREFUSED);
+		CHECK_ERRNO(connect(fd, (struct sockaddr *)&address, sizeof(address)), EINPROGRESS);
+		close(fd);
+	}
+}
+
 /* TCP refuses late, and then a server listens over RDMA. */
 static void case_connect_after_late_refusal(void)
 {
@@ -344,6 +365,7 @@ const struct case_row fallback_cases[] = {
 	{ "fallback_duplicates", case_fallback_duplicates },
 	{ "connect_again", case_connect_again },
 	{ "connect_again_nonblock", case_connect_again_nonblock },
+	{ "refusal_once", case_refusal_once },
 	{ "connect_after_late_refusal", case_connect_after_late_refusal },
 	{},
 };
