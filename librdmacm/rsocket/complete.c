@@ -122,33 +122,32 @@ static void completion_failed(struct rs_socket *s, const struct ibv_wc *wc)
 	rs_socket_fail(s, EIO);
 }
 
-/* State that a program can see, before a batch of completions. */
-struct before {
-	bool can_send, peer_end;
-	enum rs_state state;
-	uint64_t received;
-};
-
-static struct before before_of(struct rs_socket *s)
+struct rs_seen rs_seen(struct rs_socket *s)
 {
-	return (struct before){ rs_can_send(s), s->peer_end, s->state, s->in.received };
+	return (struct rs_seen){ rs_can_send(s), s->peer_end, s->state, s->in.received };
 }
 
 /*
- * Return whether the program has news. Completed sends and new credits are news only if the program
- * could not send before.
+ * Return whether a program can see that the state has changed. The hang-up after the close of a
+ * peer whose direction had ended before follows the data.
  */
-static bool is_news(struct rs_socket *s, const struct before *before)
+static bool is_state_seen(struct rs_socket *s, const struct rs_seen *before)
+{
+	return s->state != before->state &&
+	       !(s->state == RS_CLOSED && before->peer_end && rs_waiting(s));
+}
+
+bool rs_is_news(struct rs_socket *s, const struct rs_seen *before)
 {
 	return s->in.received != before->received || s->peer_end != before->peer_end ||
-	       s->state != before->state || (!before->can_send && rs_can_send(s));
+	       is_state_seen(s, before) || (!before->can_send && rs_can_send(s));
 }
 
 static unsigned int cq_poll(struct rs_socket *s)
 {
 	struct ibv_wc wc[POLL_BATCH];
 	unsigned int received = 0;
-	struct before before;
+	struct rs_seen before;
 	uint32_t message;
 	int n = ibv_poll_cq(s->cq, POLL_BATCH, wc);
 
@@ -156,7 +155,7 @@ static unsigned int cq_poll(struct rs_socket *s)
 		rs_socket_fail(s, EIO);
 	if (n <= 0)
 		return 0;
-	before = before_of(s);
+	before = rs_seen(s);
 	for (int i = 0; i < n; i++) {
 		if (wc[i].status != IBV_WC_SUCCESS) {
 			completion_failed(s, &wc[i]);
@@ -168,7 +167,7 @@ static unsigned int cq_poll(struct rs_socket *s)
 			sends_done(s, wc[i].wr_id);
 		}
 	}
-	s->changes += is_news(s, &before);
+	s->changes += rs_is_news(s, &before);
 	if (received && s->state == RS_CONNECTED && rs_receives_post(s, received))
 		rs_socket_fail(s, EIO);
 	return n;

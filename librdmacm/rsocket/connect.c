@@ -180,16 +180,19 @@ static void changed(struct rs_socket *s)
 void rs_connect_step(struct rs_socket *s)
 {
 	struct rdma_cm_event *event;
-	uint32_t before = s->changes;
+	struct rs_seen before;
+	bool handled = false;
 
 	/* The service handles the events of a listener, also after its shutdown. */
 	if (s->accepted_fd >= 0)
 		return;
 	while (s->channel && rdma_get_cm_event(s->channel, &event) == 0) {
-		s->changes++;
+		before = rs_seen(s);
 		event_handle(s, event);
+		s->changes += rs_is_news(s, &before);
+		handled = true;
 	}
-	if (s->changes != before)
+	if (handled)
 		changed(s);
 }
 

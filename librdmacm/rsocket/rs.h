@@ -484,6 +484,18 @@ static inline unsigned int rs_receives(const struct rs_socket *s)
 void rs_completions_take(struct rs_socket *s);
 void rs_complete(struct rs_socket *s); /* poll the CQ, and grant credits */
 void rs_consumed(struct rs_socket *s); /* grant credits, after bytes were taken */
+/* State that a program can see. */
+struct rs_seen {
+	bool can_send, peer_end;
+	enum rs_state state;
+	uint64_t received;
+};
+struct rs_seen rs_seen(struct rs_socket *s);
+/*
+ * Return whether the program has news. Completed sends and new credits are news only if the program
+ * could not send before.
+ */
+bool rs_is_news(struct rs_socket *s, const struct rs_seen *before);
 /* post.c; with @lock held. Post one request. The caller has checked rs_slots_free(). */
 int rs_post(struct rs_socket *s, struct ibv_send_wr *wr, uint32_t bytes, bool control);
 /* Post a message of data. @from: its bytes if they are not in the memory of @wr yet, or NULL. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Sockets that have ended, were refused or begin again, as tests/programs/differ found them. */
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -113,6 +114,32 @@ static void case_receive_after_shutdown(void)
 	ends_close(&e);
 }
 
+/* A peer that closes after the end of its direction, with data still to read, causes no edge. */
+static void case_close_after_end(void)
+{
+	struct ends e = ends_open();
+	struct epoll_event event = { .events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET };
+	int poller = epoll_create1(0), a, b;
+
+	CHECK(epoll_ctl(poller, EPOLL_CTL_ADD, e.a, &event) == 0);
+	CHECK(send(e.b, "x", 1, 0) == 1 && shutdown(e.b, SHUT_WR) == 0);
+	while (!(events_of(poller, PATIENCE_MS) & EPOLLRDHUP))
+		continue;
+	close(e.b);
+	/* What a later connection brings arrives behind the close. */
+	a = socket(AF_INET, SOCK_STREAM, 0);
+	CHECK(connect(a, (struct sockaddr *)&e.address, sizeof(e.address)) == 0);
+	b = accept(e.listener, NULL, NULL);
+	CHECK(send(b, "later", 5, 0) == 5 && expect(a, "later"));
+	CHECK(events_of(poller, 100) == 0);
+	CHECK(expect(e.a, "x") && is_at_end(e.a));
+	close(a);
+	close(b);
+	e.b = -1;
+	ends_close(&e);
+	close(poller);
+}
+
 static void case_listener_listens_again(void)
 {
 	struct sockaddr_in address;
@@ -166,6 +193,7 @@ const struct case_row end_cases[] = {
 	{ "refused_is_unconnected", case_refused_is_unconnected },
 	{ "both_have_ended", case_both_have_ended },
 	{ "receive_after_shutdown", case_receive_after_shutdown },
+	{ "close_after_end", case_close_after_end },
 	{ "listener_listens_again", case_listener_listens_again },
 	{ "datagrams_shut_down", case_datagrams_shut_down },
 	{},
