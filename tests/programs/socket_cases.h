@@ -18,6 +18,23 @@
 extern bool case_failed;
 extern const char *case_skipped; /* why the case did not run; NULL: it ran */
 
+/*
+ * ThreadSanitizer delays signals, and does not follow a jump out of a handler. A program that was
+ * not built with it cannot load a librspreload that was.
+ */
+#ifdef __SANITIZE_THREAD__
+#define HAS_THREAD_SANITIZER true
+#else
+#define HAS_THREAD_SANITIZER false
+#endif
+#define SKIP_WITH_THREAD_SANITIZER(reason)       \
+	do {                                     \
+		if (HAS_THREAD_SANITIZER) {      \
+			case_skipped = (reason); \
+			return;                  \
+		}                                \
+	} while (0)
+
 #define CHECK(truth)                                                                              \
 	do {                                                                                      \
 		if (!(truth)) {                                                                   \

@@ -244,6 +244,7 @@ static void case_handler_jumps(void)
 	static void (*const waits[])(void) = { wait_recv, wait_poll, wait_select, wait_epoll,
 					       wait_accept };
 
+	SKIP_WITH_THREAD_SANITIZER("ThreadSanitizer does not follow a jump out of a handler");
 	for (unsigned int i = 0; i < SIZE(waits); i++) {
 		struct epoll_event event = { .events = EPOLLIN };
 
@@ -433,6 +434,7 @@ static void case_handler_actions(void)
 {
 	struct sigaction action_in = { .sa_sigaction = with_info, .sa_flags = SA_SIGINFO }, old;
 
+	SKIP_WITH_THREAD_SANITIZER("ThreadSanitizer delays signals");
 	sigemptyset(&action_in.sa_mask);
 	sigaddset(&action_in.sa_mask, SIGUSR2);
 	CHECK(sigaction(SIGUSR1, &action_in, NULL) == 0);

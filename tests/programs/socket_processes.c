@@ -21,11 +21,13 @@ static int options_fd;
 /* Starting programs leaves the sockets unchanged. */
 static void case_spawn(void)
 {
-	struct ends e = ends_open();
 	char *arguments[] = { (char[]){ "true" }, NULL };
 	extern char **environ;
+	struct ends e;
 	pid_t pid;
 
+	SKIP_WITH_THREAD_SANITIZER("a started program has no ThreadSanitizer");
+	e = ends_open();
 	CHECK(posix_spawnp(&pid, "true", NULL, NULL, arguments, environ) == 0);
 	CHECK(child_status(pid) == 0);
 	pid = vfork();
@@ -200,9 +202,12 @@ static void case_fork_worker_killed(void)
 /* A program with the connection as its stdin and stdout. */
 static void case_fork_exec(void)
 {
-	struct ends e = ends_open();
-	pid_t pid = fork();
+	struct ends e;
+	pid_t pid;
 
+	SKIP_WITH_THREAD_SANITIZER("a started program has no ThreadSanitizer");
+	e = ends_open();
+	pid = fork();
 	if (pid == 0) {
 		dup2(e.b, STDIN_FILENO);
 		dup2(e.b, STDOUT_FILENO);
@@ -366,10 +371,13 @@ static void *many_send_and_end(void *arg)
 /* A program with the connection as its stdin and stdout gives back all that it got, to the end. */
 static void case_fork_much(void)
 {
-	struct ends e = ends_open();
+	struct ends e;
 	pthread_t sender;
-	pid_t pid = fork();
+	pid_t pid;
 
+	SKIP_WITH_THREAD_SANITIZER("a started program has no ThreadSanitizer");
+	e = ends_open();
+	pid = fork();
 	if (pid == 0) {
 		dup2(e.b, STDIN_FILENO);
 		dup2(e.b, STDOUT_FILENO);
