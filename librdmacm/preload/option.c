@@ -17,12 +17,26 @@ static bool is_fresh(int rs)
 	       RS(rgetsockopt(rs, SOL_SOCKET, SO_ACCEPTCONN, &listens, &size)) == 0 && !listens;
 }
 
+/* Return whether only TCP can serve the value of an option. @fd: any socket of the family. */
+static bool needs_tcp(int fd, int level, int name, const void *value, socklen_t size)
+{
+	int domain = AF_INET, error = errno;
+	socklen_t domain_size = sizeof(domain);
+	bool needs;
+
+	getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &domain_size);
+	needs = RS(rs_option_needs_tcp(domain, level, name, value, size));
+	errno = error;
+	return needs;
+}
+
 /* Set an option. If only TCP can serve it, replace the socket by a TCP socket. */
 static int stream_option_set(int fd, int rs, int level, int name, const void *value, socklen_t size)
 {
 	int r = RS(rsetsockopt(rs, level, name, value, size));
 
-	if (r == 0 || errno != ENOPROTOOPT || !rs_option_is_of_tcp(level, name) || !is_fresh(rs))
+	if (r == 0 || errno != ENOPROTOOPT || !needs_tcp(fd, level, name, value, size) ||
+	    !is_fresh(rs))
 		return r;
 	return socket_to_tcp(fd, "setsockopt") < 0
 		       ? -1
@@ -48,7 +62,7 @@ static int option_set(int fd, int rs, int level, int name, const void *value, so
 		return relay_option_set(heir_relay(fd), level, name, value, size);
 	r = real()->setsockopt(fd, level, name, value, size);
 	if (r == 0 && rs == FD_NONE && unlikely(fd_has_fallen(fd)) &&
-	    rs_option_is_of_tcp(level, name))
+	    needs_tcp(fd, level, name, value, size))
 		tcp_keep(fd);
 	if (rs == FD_RELAYED_DATAGRAM && name == SO_SNDBUF)
 		datagram_room_need(fd);

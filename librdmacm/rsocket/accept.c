@@ -127,7 +127,7 @@ static int child_accept(struct rs_socket *child, const struct rs_wire_data *peer
 	return rdma_accept(child->id, &param) < 0 ? -errno : 0;
 }
 
-static void options_inherit(struct rs_socket *child, const struct rs_socket *listener)
+static int options_inherit(struct rs_socket *child, const struct rs_socket *listener)
 {
 	child->sbuf_size = listener->sbuf_size;
 	child->rbuf_size = listener->rbuf_size;
@@ -143,9 +143,7 @@ static void options_inherit(struct rs_socket *child, const struct rs_socket *lis
 	child->linger_seconds = listener->linger_seconds;
 	child->receive_least = listener->receive_least;
 	child->reuse_address = listener->reuse_address;
-	memcpy(child->given, listener->given, sizeof(child->given));
-	child->given_set = listener->given_set;
-	rs_kernel_options_inherit(child, listener);
+	return rs_options_inherit(child, listener);
 }
 
 /* Destroy a socket that the program has never received. */
@@ -186,9 +184,12 @@ static struct rs_socket *request_accept(struct rs_socket *s, struct rdma_cm_even
 	else
 		r = rs_socket_new(s->domain, O_CLOEXEC, id, &child);
 	if (r == 0) {
-		options_inherit(child, s);
-		r = child_accept(child, &peer, conn);
+		pthread_mutex_lock(&s->lock);
+		r = options_inherit(child, s);
+		pthread_mutex_unlock(&s->lock);
 	}
+	if (r == 0)
+		r = child_accept(child, &peer, conn);
 	if (r == 0 && child->keep_alive)
 		rs_service_keep(child);
 	if (r < 0)

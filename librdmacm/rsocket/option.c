@@ -11,14 +11,10 @@
 
 #define LINGER_MAX 32767
 
-/* Return the socket's time in ms for SO_RCVTIMEO or SO_SNDTIMEO, or NULL. */
-static atomic_int *timeout_find(struct rs_socket *s, int level, int name)
+/* Return the socket's time in ms of the option. */
+static atomic_int *timeout_of(struct rs_socket *s, const struct rs_option *option)
 {
-	if (level != SOL_SOCKET)
-		return NULL;
-	return name == SO_RCVTIMEO   ? &s->recv_timeout_ms
-	       : name == SO_SNDTIMEO ? &s->send_timeout_ms
-				     : NULL;
+	return option->name == SO_RCVTIMEO ? &s->recv_timeout_ms : &s->send_timeout_ms;
 }
 
 static int timeout_set(atomic_int *timeout_ms, const void *value, socklen_t size)
@@ -62,9 +58,7 @@ static int linger_set(struct rs_socket *s, const void *value, socklen_t size)
 	if (!value || size < sizeof(linger))
 		return -EINVAL;
 	memcpy(&linger, value, sizeof(linger));
-	pthread_mutex_lock(&s->lock);
 	s->linger_seconds = linger.l_onoff ? min_of(max_of(linger.l_linger, 0), LINGER_MAX) : -1;
-	pthread_mutex_unlock(&s->lock);
 	return 0;
 }
 
@@ -74,11 +68,6 @@ static int linger_get(struct rs_socket *s, void *value, socklen_t *size)
 				 .l_linger = max_of(s->linger_seconds, 0) };
 
 	return value_give(&linger, sizeof(linger), value, size);
-}
-
-static bool is_linger(const struct rs_socket *s, int level, int name)
-{
-	return !s->ds && level == SOL_SOCKET && name == SO_LINGER;
 }
 
 /*
@@ -108,37 +97,58 @@ static int number_take(const struct rs_option *option, const void *value, sockle
 	return rs_option_allows(option, *ret_number) ? 0 : -EINVAL;
 }
 
-static int option_set(struct rs_socket *s, int level, int name, const void *value, socklen_t size)
+static int int_set(struct rs_socket *s, const struct rs_option *option, const void *value,
+		   socklen_t size)
 {
-	const struct rs_option *option = rs_option_find(level, name);
-	atomic_int *timeout_ms = timeout_find(s, level, name);
-	int number, r, kernels = rs_kernel_option_find(level, name);
+	int number, r = number_take(option, value, size, &number);
 
-	if (timeout_ms)
-		return timeout_set(timeout_ms, value, size);
-	if (is_linger(s, level, name))
-		return linger_set(s, value, size);
-	if (s->ds && !(option && option->of_datagrams))
-		return ds_option_set(s, level, name, value, size);
-	if (level == IPPROTO_IPV6 && s->domain != AF_INET6)
-		return -ENOPROTOOPT;
-	if (kernels >= 0)
-		return rs_kernel_option_set(s, kernels, value, size);
-	if (size < sizeof(number) && level != IPPROTO_IP)
-		return -EINVAL; /* the kernel, too, checks the size before the name */
-	if (!option || !option->set)
-		return value ? rs_kernel_option_refuse(s, level, name, value, size) : -EFAULT;
-	r = number_take(option, value, size, &number);
 	if (r < 0)
 		return r;
 	pthread_mutex_lock(&s->lock);
 	r = option->set(s, number);
-	if (r == 0) {
-		s->given[option - rs_options] = number;
-		s->given_set |= 1ull << (option - rs_options);
-	}
+	if (r == 0)
+		r = rs_option_store(s, option, &number, sizeof(number));
 	pthread_mutex_unlock(&s->lock);
 	return r;
+}
+
+/* Set a time, or SO_LINGER. */
+static int struct_set(struct rs_socket *s, const struct rs_option *option, const void *value,
+		      socklen_t size)
+{
+	int r;
+
+	pthread_mutex_lock(&s->lock);
+	r = option->kind == RS_OPTION_LINGER ? linger_set(s, value, size)
+					     : timeout_set(timeout_of(s, option), value, size);
+	if (r == 0)
+		r = rs_option_store(s, option, value, rs_option_size(option));
+	pthread_mutex_unlock(&s->lock);
+	return r;
+}
+
+static bool is_of_kernel(const struct rs_option *option)
+{
+	return option->kind == RS_OPTION_KERNEL || option->kind == RS_OPTION_TCP;
+}
+
+static int option_set(struct rs_socket *s, int level, int name, const void *value, socklen_t size)
+{
+	const struct rs_option *option = rs_option_find(level, name);
+
+	if (s->ds && !(option && option->of_datagrams))
+		return ds_option_set(s, level, name, value, size);
+	if (level == IPPROTO_IPV6 && s->domain != AF_INET6)
+		return -ENOPROTOOPT;
+	if (option && is_of_kernel(option))
+		return rs_kernel_option_set(s, option, value, size);
+	if (size < sizeof(int) && level != IPPROTO_IP)
+		return -EINVAL; /* the kernel, too, checks the size before the name */
+	if (option && option->kind != RS_OPTION_INT)
+		return struct_set(s, option, value, size);
+	if (!option || !option->set)
+		return value ? rs_kernel_option_refuse(s, level, name, value, size) : -EFAULT;
+	return int_set(s, option, value, size);
 }
 
 RS_EXPORT int rsetsockopt(int fd, int level, int optname, const void *optval, socklen_t optlen)
@@ -176,93 +186,49 @@ static int tcp_info_get(struct rs_socket *s, void *value, socklen_t *size)
 	return 0;
 }
 
-static bool is_given(const struct rs_socket *s, unsigned int i)
+static int int_get(struct rs_socket *s, const struct rs_option *option)
 {
-	return s->given_set & 1ull << i;
+	struct rs_option_value stored;
+
+	if (option->get)
+		return option->get(s);
+	return rs_option_stored(s, option, &stored) ? stored.number : option->first;
+}
+
+static int kernel_get(struct rs_socket *s, const struct rs_option *option, void *value,
+		      socklen_t *size)
+{
+	struct rs_option_value found;
+	int r = rs_kernel_option_get(s, option, &found);
+
+	return r < 0 ? r : value_give(found.text, found.size, value, size);
 }
 
 static int option_get(struct rs_socket *s, int level, int name, void *value, socklen_t *size)
 {
 	const struct rs_option *option = rs_option_find(level, name);
-	atomic_int *timeout_ms = timeout_find(s, level, name);
-	int number, kernels = rs_kernel_option_find(level, name);
+	int number;
 
 	if (level == IPPROTO_TCP && name == TCP_INFO && !s->ds)
 		return tcp_info_get(s, value, size);
-	if (timeout_ms)
-		return timeout_get(timeout_ms, value, size);
-	if (is_linger(s, level, name))
-		return linger_get(s, value, size);
 	if (s->ds && !(option && option->of_datagrams))
 		return ds_option_get(s, level, name, value, size);
 	if (level == IPPROTO_IPV6 && s->domain != AF_INET6)
 		return -EOPNOTSUPP;
-	if (kernels >= 0)
-		return rs_kernel_option_get(s, kernels, value, size);
 	if (!option)
 		return rs_kernel_option_refuse(s, level, name, NULL, 0);
+	if (is_of_kernel(option))
+		return kernel_get(s, option, value, size);
+	if (option->kind == RS_OPTION_TIME)
+		return timeout_get(timeout_of(s, option), value, size);
+	if (option->kind == RS_OPTION_LINGER)
+		return linger_get(s, value, size);
 	if (!value || !size)
 		return -EINVAL;
 	pthread_mutex_lock(&s->lock);
-	number = option->get			    ? option->get(s)
-		 : is_given(s, option - rs_options) ? s->given[option - rs_options]
-						    : option->first;
+	number = int_get(s, option);
 	pthread_mutex_unlock(&s->lock);
 	return value_give(&number, sizeof(number), value, size);
-}
-
-/* ---- for librspreload ---- */
-
-static const struct rs_option_value others[] = {
-	{ SOL_SOCKET, SO_RCVTIMEO, sizeof(struct timeval) },
-	{ SOL_SOCKET, SO_SNDTIMEO, sizeof(struct timeval) },
-	{ SOL_SOCKET, SO_LINGER, sizeof(struct linger) },
-};
-
-static bool other_is_given(const struct rs_socket *s, int name)
-{
-	return name == SO_LINGER     ? s->linger_seconds >= 0
-	       : name == SO_RCVTIMEO ? s->recv_timeout_ms >= 0
-				     : s->send_timeout_ms >= 0;
-}
-
-RS_EXPORT bool rs_option_of_tcp(unsigned int *next, struct rs_option_value *ret)
-{
-	unsigned int i = (*next)++;
-
-	while (i < rs_options_count && (!rs_options[i].set || rs_options[i].level == SOL_RDMA))
-		i = (*next)++;
-	if (i >= rs_options_count + ARRAY_SIZE(others))
-		return rs_kernel_option_row(i - rs_options_count - ARRAY_SIZE(others), ret);
-	*ret = i < rs_options_count ? (struct rs_option_value){ rs_options[i].level,
-								rs_options[i].name, sizeof(int) }
-				    : others[i - rs_options_count];
-	return true;
-}
-
-static bool option_given(struct rs_socket *s, unsigned int i, struct rs_option_value *ret)
-{
-	if (i >= rs_options_count + ARRAY_SIZE(others))
-		return rs_kernel_option_kept(s, i - rs_options_count - ARRAY_SIZE(others), ret);
-	if (i >= rs_options_count)
-		return other_is_given(s, ret->name) &&
-		       option_get(s, ret->level, ret->name, &ret->number, &ret->size) == 0;
-	ret->number = s->given[i];
-	return is_given(s, i);
-}
-
-RS_EXPORT bool rs_option_next(int fd, unsigned int *next, struct rs_option_value *ret)
-{
-	RS_CALL;
-	struct rs_socket *s = rs_table_find(fd);
-	bool found = false;
-
-	if (!s)
-		return false;
-	while (!found && rs_option_of_tcp(next, ret))
-		found = option_given(s, *next - 1, ret);
-	rs_socket_put(s);
-	return found;
 }
 
 RS_EXPORT int rgetsockopt(int fd, int level, int optname, void *optval, socklen_t *optlen)

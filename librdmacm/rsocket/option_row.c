@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The table of options whose value is an int, with functions that set and get them. */
+/*
+ * The table of all options, with functions that set and get those whose value is an int. rsocket(7)
+ * lists what happens to each option.
+ */
 #include <limits.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -306,11 +309,71 @@ const struct rs_option rs_options[] = {
 	{ SOL_RDMA, RDMA_RQSIZE, set_rqsize, get_rqsize, true },
 	{ SOL_RDMA, RDMA_INLINE, set_inline, get_inline, true },
 	{ SOL_RDMA, RDMA_IOMAPSIZE, set_mappings, get_mappings },
+	{ SOL_SOCKET, SO_RCVTIMEO, .of_datagrams = true, .kind = RS_OPTION_TIME },
+	{ SOL_SOCKET, SO_SNDTIMEO, .of_datagrams = true, .kind = RS_OPTION_TIME },
+	{ SOL_SOCKET, SO_LINGER, .kind = RS_OPTION_LINGER },
+	{ SOL_SOCKET, SO_BUSY_POLL, .kind = RS_OPTION_KERNEL },
+	{ SOL_SOCKET, SO_INCOMING_CPU, .kind = RS_OPTION_KERNEL },
+	{ SOL_SOCKET, SO_MARK, .kind = RS_OPTION_KERNEL },
+	{ SOL_SOCKET, SO_MAX_PACING_RATE, .kind = RS_OPTION_KERNEL },
+	{ SOL_SOCKET, SO_DEBUG, .kind = RS_OPTION_KERNEL },
+	{ SOL_SOCKET, SO_NO_CHECK, .kind = RS_OPTION_KERNEL },
+	{ SOL_SOCKET, SO_BSDCOMPAT, .kind = RS_OPTION_KERNEL },
+	{ SOL_SOCKET, SO_RXQ_OVFL, .kind = RS_OPTION_KERNEL },
+	{ SOL_SOCKET, SO_NOFCS, .kind = RS_OPTION_KERNEL },
+	{ SOL_SOCKET, SO_SELECT_ERR_QUEUE, .kind = RS_OPTION_KERNEL },
+#ifdef SO_PREFER_BUSY_POLL
+	{ SOL_SOCKET, SO_PREFER_BUSY_POLL, .kind = RS_OPTION_KERNEL },
+	{ SOL_SOCKET, SO_BUSY_POLL_BUDGET, .kind = RS_OPTION_KERNEL },
+#endif
+#ifdef SO_TXREHASH
+	{ SOL_SOCKET, SO_TXREHASH, .kind = RS_OPTION_KERNEL },
+#endif
+#ifdef SO_RCVMARK
+	{ SOL_SOCKET, SO_RCVMARK, .kind = RS_OPTION_KERNEL },
+#endif
+	{ SOL_SOCKET, SO_BINDTODEVICE, .kind = RS_OPTION_TCP },
+#ifdef SO_BINDTOIFINDEX
+	{ SOL_SOCKET, SO_BINDTOIFINDEX, .kind = RS_OPTION_TCP },
+#endif
+	{ IPPROTO_TCP, TCP_CONGESTION, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_TCP, TCP_FASTOPEN, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_TCP, TCP_FASTOPEN_CONNECT, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_TCP, TCP_THIN_DUPACK, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_TCP, TCP_WINDOW_CLAMP, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_TCP, TCP_MD5SIG, .kind = RS_OPTION_TCP },
+	{ IPPROTO_TCP, TCP_MD5SIG_EXT, .kind = RS_OPTION_TCP },
+	{ IPPROTO_IP, IP_MINTTL, .kind = RS_OPTION_KERNEL },
+	/* A TCP socket receives no ancillary data, and cannot send to multicast groups. */
+	{ IPPROTO_IP, IP_PKTINFO, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IP, IP_RECVTTL, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IP, IP_RECVTOS, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IP, IP_RECVOPTS, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IP, IP_RETOPTS, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IP, IP_RECVORIGDSTADDR, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IP, IP_MULTICAST_IF, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IP, IP_MULTICAST_TTL, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IP, IP_MULTICAST_LOOP, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IP, IP_MULTICAST_ALL, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IP, IP_TRANSPARENT, .kind = RS_OPTION_TCP },
+	{ IPPROTO_IPV6, IPV6_MTU_DISCOVER, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IPV6, IPV6_RECVERR, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IPV6, IPV6_RECVPKTINFO, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IPV6, IPV6_RECVHOPLIMIT, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IPV6, IPV6_RECVTCLASS, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IPV6, IPV6_RECVRTHDR, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IPV6, IPV6_RECVHOPOPTS, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IPV6, IPV6_RECVDSTOPTS, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IPV6, IPV6_DONTFRAG, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IPV6, IPV6_MULTICAST_HOPS, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IPV6, IPV6_MULTICAST_LOOP, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IPV6, IPV6_AUTOFLOWLABEL, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IPV6, IPV6_MINHOPCOUNT, .kind = RS_OPTION_KERNEL },
+	{ IPPROTO_IPV6, IPV6_TRANSPARENT, .kind = RS_OPTION_TCP },
 };
 
 const unsigned int rs_options_count = ARRAY_SIZE(rs_options);
-
-_Static_assert(ARRAY_SIZE(rs_options) <= RS_OPTIONS_MAX, "a socket keeps each of them");
 
 const struct rs_option *rs_option_find(int level, int name)
 {
@@ -324,4 +387,23 @@ bool rs_option_allows(const struct rs_option *option, int number)
 {
 	return option->set != set_kept || option->get ||
 	       (number >= option->least && number <= option->most);
+}
+
+socklen_t rs_option_size(const struct rs_option *option)
+{
+	switch (option->kind) {
+	case RS_OPTION_INT:
+		return sizeof(int);
+	case RS_OPTION_TIME:
+		return sizeof(struct timeval);
+	case RS_OPTION_LINGER:
+		return sizeof(struct linger);
+	default:
+		return RS_OPTION_TEXT;
+	}
+}
+
+bool rs_option_is_copied(const struct rs_option *option)
+{
+	return option->level != SOL_RDMA && (option->set || option->kind != RS_OPTION_INT);
 }

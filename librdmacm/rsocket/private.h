@@ -98,7 +98,7 @@ int rs_move(int fd, bool exclusive);
 /* An event for rppoll(): the number is that of a socket over RDMA, or the result is POLLNVAL. */
 #define RS_POLL_SOCKET 0x0800
 
-/* ---- option.c ---- */
+/* ---- option_value.c, kernel_option.c ---- */
 
 #define RS_OPTION_TEXT 16 /* TCP_CA_NAME_MAX */
 
@@ -120,7 +120,10 @@ struct rs_option_value {
 bool rs_option_next(int fd, unsigned int *next, struct rs_option_value *ret);
 /* Find the options that a stream takes and TCP has. *next: 0 at first. */
 bool rs_option_of_tcp(unsigned int *next, struct rs_option_value *ret);
-/* Return whether a program that sets the option needs a TCP socket. */
-bool rs_option_is_of_tcp(int level, int name);
+/*
+ * Return whether a program that sets the option to this value needs a TCP socket. The default value
+ * needs none.
+ */
+bool rs_option_needs_tcp(int domain, int level, int name, const void *value, socklen_t size);
 
 #endif

@@ -19,7 +19,8 @@
  *   iomap.c     memory that the peer writes to by offset
  *   receive.c   receiving
  *   option.c    options
- *   option_row.c  the table of options whose value is an int
+ *   option_row.c  the table of options
+ *   option_value.c  values of options that a program has set
  *   control.c   flags and requests of descriptors
  *   kernel_option.c  options without a meaning for RDMA, which the kernel checks
  *   poll.c      rpoll() and rselect()
@@ -82,7 +83,6 @@
 #define RS_INLINE_DEFAULT  64
 #define RS_RECEIVES_SPARE  (2 * RS_CONTROL_MAX) /* number of receives beyond the announced ones */
 #define RS_REPOST_MAX	   16
-#define RS_OPTIONS_MAX	   48
 #define RS_SIGNAL_INTERVAL 16 /* one of so many requests is signalled */
 
 enum rs_state {
@@ -188,11 +188,9 @@ struct rs_socket {
 	unsigned int keep_seconds;
 	/* -1: no limit; may be set while other threads wait */
 	atomic_int send_timeout_ms, recv_timeout_ms;
-	int linger_seconds;	   /* of SO_LINGER; -1: it is off */
-	size_t receive_least;	   /* of SO_RCVLOWAT */
-	int given[RS_OPTIONS_MAX]; /* values of rsetsockopt(), by row of the table of options */
-	uint64_t given_set;	   /* bits: which of @given are set */
-	struct rs_kernel_value *kernel_values; /* kernel_option.c; NULL: no option is set */
+	int linger_seconds;	  /* of SO_LINGER; -1: it is off */
+	size_t receive_least;	  /* of SO_RCVLOWAT */
+	struct rs_stored *stored; /* values of rsetsockopt(): option_value.c */
 
 	/* Of a connection. */
 	struct ibv_comp_channel *comp;
@@ -587,22 +585,12 @@ int rs_shutdown(struct rs_socket *s, int how);
  */
 bool rs_end_is_due(const struct rs_socket *s);
 void rs_end_tell_late(struct rs_socket *s); /* with @lock held; no action if the peer was told */
-/* kernel_option.c: options of streams. @i: position in the list of that file */
-struct rs_option_value;
-int rs_kernel_option_find(int level, int name); /* -1: the list does not have it */
-int rs_kernel_option_set(struct rs_socket *s, int i, const void *value, socklen_t size);
-int rs_kernel_option_get(struct rs_socket *s, int i, void *value, socklen_t *size);
 /*
- * Return the error for an option that streams do not have. It is the error of the kernel's TCP, or
- * -ENOPROTOOPT if only TCP can serve the option. @value: NULL if the option is read.
+ * option_value.c: let an accepted socket have the options that the program has set on its listener.
+ * Return: 0 or -ENOMEM.
  */
-int rs_kernel_option_refuse(struct rs_socket *s, int level, int name, const void *value,
-			    socklen_t size);
-void rs_kernel_options_inherit(struct rs_socket *child, const struct rs_socket *listener);
-/* Return whether the list has an option at position @i. *ret: its level, name and largest size */
-bool rs_kernel_option_row(unsigned int i, struct rs_option_value *ret);
-/* Return whether the program has set the option. *ret: its value */
-bool rs_kernel_option_kept(struct rs_socket *s, unsigned int i, struct rs_option_value *ret);
+int rs_options_inherit(struct rs_socket *child, const struct rs_socket *listener);
+void rs_options_free(struct rs_socket *s);
 /*
  * move.c: an accepted socket has a high number until raccept() moves it to the lowest free number.
  * Return: the number.

@@ -171,7 +171,7 @@ void rs_socket_put(struct rs_socket *s)
 		close(s->accepted_fd);
 	if (s->file.fd >= 0 && !s->file.keeps_number)
 		close(s->file.fd);
-	free(s->kernel_values);
+	rs_options_free(s);
 	pthread_mutex_destroy(&s->lock);
 	rs_turn_destroy(&s->recv_turn);
 	rs_turn_destroy(&s->send_turn);

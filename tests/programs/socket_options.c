@@ -260,6 +260,23 @@ static void case_bound_to_interface(void)
 	close(listener);
 }
 
+/* The default value of an option that only TCP can serve needs no TCP. */
+static void case_default_of_tcp(void)
+{
+	struct ends e = ends_open();
+	int fd = socket(AF_INET, SOCK_STREAM, 0), v6 = socket(AF_INET6, SOCK_STREAM, 0);
+
+	CHECK(setsockopt(fd, SOL_SOCKET, SO_BINDTODEVICE, "", 0) == 0);
+	CHECK(option_give(fd, IPPROTO_IP, IP_TRANSPARENT, 0) == 0);
+	CHECK(option_give(v6, IPPROTO_IPV6, IPV6_TRANSPARENT, 0) == 0);
+	CHECK(option_give(e.a, IPPROTO_IP, IP_TRANSPARENT, 0) == 0);
+	CHECK(is_of_kernel(fd) == !is_over_rdma() && is_of_kernel(v6) == !is_over_rdma());
+	CHECK(say(e.a, "still") && expect(e.b, "still"));
+	close(fd);
+	close(v6);
+	ends_close(&e);
+}
+
 /* A socket that went back to TCP without success stays there, and does not try RDMA again. */
 static void case_bound_after_fallback(void)
 {
@@ -360,6 +377,7 @@ const struct case_row option_cases[] = {
 	{ "shutdown", case_shutdown },
 	{ "options_kept", case_options_kept },
 	{ "bound_to_interface", case_bound_to_interface },
+	{ "default_of_tcp", case_default_of_tcp },
 	{ "bound_after_fallback", case_bound_after_fallback },
 	{ "port_of_processes", case_port_of_processes },
 	{ "listen_by_itself", part_listen },
