@@ -227,6 +227,8 @@ static enum ibv_wc_status atomic(struct message *m)
 	uint64_t old, *word = NULL;
 	size_t together = 0;
 
+	if (m->bytes < sizeof(old))
+		return IBV_WC_LOC_LEN_ERR;
 	if (m->to->access & LOOP_REMOTE_ATOMIC && !(wr->wr.atomic.remote_addr & 7))
 		word = (uint64_t *)loop_adapter.memory(
 			wr->wr.atomic.rkey, remote_pd(m), m->to->object.number,
