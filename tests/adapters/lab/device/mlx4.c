@@ -24,6 +24,8 @@ enum {
 	CQE_SIZE_LARGE = 64,
 	MAX_WR = 16351,
 	MAX_SGE = 32,
+	MAX_SGE_RD = 30, /* the request of a read also has the remote address */
+	MAX_SRQ_WR = 16383,
 	MAX_SRQ_SGE = 31,
 	DEVICE_ERROR = 0x22,
 	XRC_RECEIVER = 1 << 23, /* of a completion's QPN */
@@ -95,8 +97,9 @@ static int query_device(struct ibv_device_attr *attr, struct command *command)
 		response.hca_core_clock_offset = PAGE + CLOCK;
 	}
 	attr->max_qp_wr = MAX_WR;
-	attr->max_srq_wr = MAX_WR;
-	attr->max_sge = attr->max_sge_rd = MAX_SGE;
+	attr->max_srq_wr = MAX_SRQ_WR;
+	attr->max_sge = MAX_SGE;
+	attr->max_sge_rd = MAX_SGE_RD;
 	attr->max_srq_sge = MAX_SRQ_SGE;
 	if (attr->max_cqe > CQE_MOST)
 		attr->max_cqe = CQE_MOST;
