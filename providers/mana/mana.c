@@ -5,18 +5,19 @@
  */
 #include <rdma/ib_user_ioctl_verbs.h>
 
-#include "providers/mana/mana.h"
+#include "providers/mana/rc.h"
 
 static const struct verbs_ops mana_ops = {
 	.open_context = mana_open_context,
 	.close_context = mana_close_context,
-	.query_device = uverbs_query_device,
+	.query_device = mana_query_device,
 	.query_port = uverbs_query_port,
 	.query_port_speed = uverbs_query_port_speed,
 	.query_gid = uverbs_query_gid,
 	.query_gid_table = uverbs_query_gid_table,
 	.query_pkey = uverbs_query_pkey,
 	.create_comp_channel = uverbs_create_comp_channel,
+	.async_event = mana_async_event,
 
 	.alloc_pd = uverbs_alloc_pd,
 	.dealloc_pd = uverbs_dealloc_pd,
@@ -35,6 +36,8 @@ static const struct verbs_ops mana_ops = {
 
 	.create_cq = mana_create_cq,
 	.destroy_cq = mana_destroy_cq,
+	.req_notify_cq = mana_req_notify_cq,
+	.poll_cq = mana_poll_cq,
 
 	.create_wq = mana_create_wq,
 	.destroy_wq = mana_destroy_wq,
@@ -42,7 +45,11 @@ static const struct verbs_ops mana_ops = {
 	.destroy_rwq_ind_table = mana_destroy_rwq_ind_table,
 
 	.create_qp = mana_create_qp,
+	.modify_qp = mana_modify_qp,
+	.query_qp = mana_query_qp,
 	.destroy_qp = mana_destroy_qp,
+	.post_send = mana_post_send,
+	.post_recv = mana_post_recv,
 };
 
 static const struct verbs_provider mana_provider = {
@@ -56,7 +63,7 @@ static const struct verbs_provider mana_provider = {
 		.cq = sizeof(struct mana_cq),
 		.wq = sizeof(struct mana_wq),
 		.rwq_ind_table = sizeof(struct mana_rwq_ind_table),
-		.qp = sizeof(struct mana_qp),
+		.qp = sizeof(union mana_any_qp),
 	},
 	.ops = &mana_ops,
 };

@@ -1,15 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Microsoft Azure Network Adapter: queues of raw Ethernet that a program (DPDK) accesses directly.
- * This provider creates the queues in memory of the program and exposes them through
- * infiniband/manadv.h. It writes no requests and reads no completions.
+ * Microsoft Azure Network Adapter. It has two kinds of queues:
  *
- * The kernel assigns numbers to work queues and completion queues only when a queue pair uses them.
- * Creating the queue pair stores the numbers in these objects. No lock protects them, because the
- * program reads them afterwards.
+ * - Queues of raw Ethernet, which a program (DPDK) accesses directly. This provider creates them in
+ *   memory of the program and exposes them through infiniband/manadv.h. It writes no requests and
+ *   reads no completions. The kernel assigns numbers to work queues and completion queues only when
+ *   a queue pair uses them. Creating the queue pair stores the numbers in these objects. No lock
+ *   protects them, because the program reads them afterwards.
+ *
+ * - Queues of RC, which this provider drives (rc.h). Their memory belongs to this library.
+ *
+ * A completion queue is of the first kind if the program has set an allocator before.
+ *
+ * Locks, in the order in which they are taken:
+ *
+ * - mana_context.qp_lock is held while an RC queue pair is created or destroyed, so that its
+ * numbers are not used again before its completions are removed.
+ *
+ * - mana_cq.lock protects the ring, the lists of queue pairs, and the ends of the queues that
+ *   complete there. spinlock_lock_both() orders two of them. A poll holds it while it moves a
+ * failed queue pair to the error state.
+ *
+ * - mana_sq.lock and mana_rq.lock protect what is posted.
+ *
+ * Data that the device wrote are not trusted. A queue pair is found through a table, and a
+ * completion changes only the queue that completes in that ring.
  */
 #ifndef MANA_H
 #define MANA_H
+
+#include <pthread.h>
+#include <sys/queue.h>
 
 #include <infiniband/manadv.h>
 #include <rdma/mana-abi.h>
@@ -17,7 +38,9 @@
 #include "libibverbs/provider.h"
 #include "libibverbs/uverbs/uverbs.h"
 #include "providers/kit/buf.h"
+#include "providers/kit/idtable.h"
 #include "providers/kit/page.h"
+#include "util/spinlock.h"
 
 enum {
 	MANA_PAGE = 4096,	       /* page size of the adapter, not of the system */
@@ -27,7 +50,11 @@ enum {
 struct mana_context {
 	struct verbs_context vctx;
 	struct kit_page doorbells;
-	struct kit_allocator allocator; /* set by manadv_set_context_attr(); required for queues */
+	/* set by manadv_set_context_attr(); required for queues of raw Ethernet */
+	struct kit_allocator allocator;
+	pthread_mutex_t qp_lock;
+	/* RC queue pairs by the numbers of their send queues and of their receive queues */
+	struct idtable by_sq, by_rq;
 };
 
 /* The memory of a queue. */
@@ -38,9 +65,35 @@ struct mana_queue {
 	uint32_t number;
 };
 
+struct mana_rc;
+struct mana_cqe;
+
+/* Sends of a queue pair that are complete, and that the last poll had no room to report. */
+struct mana_rest {
+	struct mana_rc *qp; /* NULL: there are none */
+	uint32_t psn;	    /* the last complete packet */
+	uint32_t error;	    /* 0, or the cause why the next send failed */
+	bool failed;
+};
+
 struct mana_cq {
 	struct verbs_cq vcq;
 	struct mana_queue queue;
+	/* The other members are for RC. */
+	struct spinlock lock;
+	const struct mana_cqe *ring; /* NULL: the program polls the queue itself */
+	uint32_t mask;		     /* entries - 1 */
+	uint32_t lap_shift;	     /* bits of an index in the ring */
+	uint32_t head;		     /* entries that were read; the first is one lap */
+	uint32_t credit_end;	     /* value of @head at which the device has to learn it */
+	bool overrun;		     /* the device wrote over unread entries, which is logged */
+	struct mana_rest rest;
+	/* Queue pair of the last completion, and its number as the device writes it. */
+	struct mana_rc *last;
+	uint32_t last_word;  /* MANA_NUMBER_NONE: the queue pair may have been destroyed */
+	atomic_bool flushes; /* a queue pair failed: its requests have to be flushed */
+	LIST_HEAD(, mana_rc) senders;
+	LIST_HEAD(, mana_rc) receivers;
 };
 
 struct mana_wq {
@@ -84,6 +137,8 @@ static inline struct mana_qp *to_mqp(struct ibv_qp *qp)
 /* context.c */
 int mana_open_context(struct verbs_context *vctx, const struct verbs_open_context *in);
 void mana_close_context(struct verbs_context *vctx);
+int mana_query_device(struct ibv_context *ctx, const struct verbs_query_device *in,
+		      struct ibv_device_attr_ex *ret_attr);
 int mana_alloc_parent_domain(struct verbs_pd *parent);
 
 /* queue.c */
@@ -91,8 +146,13 @@ enum mana_queue_kind {
 	MANA_QUEUE_CQ,
 	MANA_QUEUE_SQ,
 	MANA_QUEUE_RQ,
+	MANA_QUEUE_RC_SQ,
 	MANA_QUEUE_KINDS,
 };
+/* Return the bytes of a queue of @entries entries of @sges buffers: a power of two, at least a
+ * page. 0: the queue is too long, which is logged. */
+uint32_t mana_queue_bytes(struct ibv_context *ctx, enum mana_queue_kind kind, uint32_t entries,
+			  uint32_t sges);
 /* Allocate memory for @entries entries of @sges buffers from the allocator of the program. Failures
  * are logged. -EINVAL: no allocator, or the queue is too long; -ENOMEM. */
 int mana_queue_make(struct mana_context *ctx, enum mana_queue_kind kind, uint32_t entries,
@@ -101,6 +161,10 @@ int mana_queue_make(struct mana_context *ctx, enum mana_queue_kind kind, uint32_
 /* cq.c */
 int mana_create_cq(struct verbs_cq *vcq, const struct verbs_create_cq *in);
 int mana_destroy_cq(struct verbs_cq *vcq);
+int mana_req_notify_cq(struct ibv_cq *ibcq, int solicited_only);
+
+/* poll.c */
+int mana_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc);
 
 /* wq.c */
 int mana_create_wq(struct verbs_wq *vwq, const struct verbs_create_wq *in);
@@ -111,6 +175,12 @@ int mana_destroy_rwq_ind_table(struct ibv_rwq_ind_table *table);
 
 /* qp.c */
 int mana_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
+int mana_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
+int mana_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int mana_destroy_qp(struct verbs_qp *vqp);
+
+/* send.c, recv.c */
+int mana_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr);
+int mana_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Raw packet queue pairs. A sending queue pair has a ring. A receiving queue pair has a table of
- * work queues.
+ * Queue pairs of each type. Of raw packets, a sending queue pair has a ring, and a receiving queue
+ * pair has a table of work queues.
  */
 #include <string.h>
 
 #include "providers/kit/qp.h"
-#include "providers/mana/mana.h"
+#include "providers/mana/rc.h"
 
 enum {
 	HASH_KEY_BYTES = sizeof(((struct mana_ib_create_qp_rss *)0)->rx_hash_key),
@@ -21,7 +21,7 @@ static int qp_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *a
 
 	if (attr->qp_type != IBV_QPT_RAW_PACKET) {
 		verbs_err(ctx,
-			  "ibv_create_qp: QP type %d: this provider has those of raw packets alone",
+			  "ibv_create_qp: QP type %d: this provider has RC and raw packets only",
 			  attr->qp_type);
 		return -EOPNOTSUPP;
 	}
@@ -151,17 +151,24 @@ static int rss_make(struct mana_qp *qp, const struct verbs_create_qp *in)
 int mana_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in)
 {
 	struct mana_qp *qp = to_mqp(&vqp->qp);
-	int r = qp_check(vqp->qp.context, in->attr);
+	bool is_rc = in->attr->qp_type == IBV_QPT_RC;
+	int r = is_rc ? mana_rc_check(vqp->qp.context, in->attr)
+		      : qp_check(vqp->qp.context, in->attr);
 
 	if (r < 0)
 		return r;
+	if (is_rc)
+		return mana_rc_create(to_mrc(&vqp->qp), in);
 	return in->attr->comp_mask & QP_RSS ? rss_make(qp, in) : send_make(qp, in);
 }
 
 int mana_destroy_qp(struct verbs_qp *vqp)
 {
-	int r = uverbs_destroy_qp(vqp);
+	int r;
 
+	if (vqp->qp.qp_type == IBV_QPT_RC)
+		return mana_rc_destroy(to_mrc(&vqp->qp));
+	r = uverbs_destroy_qp(vqp);
 	if (!r)
 		kit_buf_free(&to_mqp(&vqp->qp)->sq.buf);
 	return r;

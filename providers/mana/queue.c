@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The memory of queues: it belongs to the program and has the sizes of the adapter. */
+/* The sizes of queues, and the memory of queues that the program drives. */
 #include <string.h>
 
 #include "providers/mana/mana.h"
@@ -11,6 +11,7 @@ static const struct {
 	[MANA_QUEUE_CQ] = { 64, 0, 64 },
 	[MANA_QUEUE_SQ] = { 16, 16, 32 },
 	[MANA_QUEUE_RQ] = { 16, 16, 32 },
+	[MANA_QUEUE_RC_SQ] = { 32, 16, 32 },
 };
 
 enum {
@@ -36,11 +37,22 @@ static uint32_t bytes_granted(uint64_t needed)
 	return bytes;
 }
 
+uint32_t mana_queue_bytes(struct ibv_context *ctx, enum mana_queue_kind kind, uint32_t entries,
+			  uint32_t sges)
+{
+	uint64_t needed = bytes_needed(kind, entries, sges);
+
+	if (needed <= QUEUE_BYTES_MAX)
+		return bytes_granted(needed);
+	verbs_err(ctx, "a queue of %u entries of %u buffers: at most %u bytes are possible",
+		  entries, sges, QUEUE_BYTES_MAX);
+	return 0;
+}
+
 int mana_queue_make(struct mana_context *ctx, enum mana_queue_kind kind, uint32_t entries,
 		    uint32_t sges, struct mana_queue *ret_queue)
 {
 	struct ibv_context *ibctx = &ctx->vctx.context;
-	uint64_t needed = bytes_needed(kind, entries, sges);
 	struct mana_queue queue = { .entries = entries, .number = MANA_NUMBER_NONE };
 	int r;
 
@@ -49,13 +61,9 @@ int mana_queue_make(struct mana_context *ctx, enum mana_queue_kind kind, uint32_
 				 "manadv_set_context_attr() says from where");
 		return -EINVAL;
 	}
-	if (needed > QUEUE_BYTES_MAX) {
-		verbs_err(ibctx,
-			  "a queue of %u entries of %u buffers: at most %u bytes are possible",
-			  entries, sges, QUEUE_BYTES_MAX);
+	queue.bytes = mana_queue_bytes(ibctx, kind, entries, sges);
+	if (!queue.bytes)
 		return -EINVAL;
-	}
-	queue.bytes = bytes_granted(needed);
 	r = kit_buf_alloc_from(&queue.buf, queue.bytes, &ctx->allocator);
 	if (r < 0) {
 		verbs_err(ibctx, "%u bytes for a queue: %s", queue.bytes, strerror(-r));

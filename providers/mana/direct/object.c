@@ -36,6 +36,18 @@ static void rwq_show(const struct mana_wq *wq, struct manadv_rwq *out)
 	};
 }
 
+/* Check that @qp has queues of raw packets. */
+static bool is_raw(const struct ibv_qp *qp)
+{
+	if (qp->qp_type == IBV_QPT_RAW_PACKET)
+		return true;
+	verbs_err(
+		qp->context,
+		"qp 0x%x: manadv_init_obj: the library drives its queues, as it is not of raw packets",
+		qp->qp_num);
+	return false;
+}
+
 static bool is_ours(struct ibv_context *ctx)
 {
 	return manadv_context(ctx, "manadv_init_obj");
@@ -44,7 +56,7 @@ static bool is_ours(struct ibv_context *ctx)
 /* Check that each object belongs to a device of mana. The devices may differ. */
 static bool are_ours(const struct manadv_obj *obj, uint64_t type)
 {
-	return (!(type & MANADV_OBJ_QP) || is_ours(obj->qp.in->context)) &&
+	return (!(type & MANADV_OBJ_QP) || (is_ours(obj->qp.in->context) && is_raw(obj->qp.in))) &&
 	       (!(type & MANADV_OBJ_CQ) || is_ours(obj->cq.in->context)) &&
 	       (!(type & MANADV_OBJ_RWQ) || is_ours(obj->rwq.in->context));
 }

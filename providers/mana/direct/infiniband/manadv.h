@@ -21,8 +21,8 @@ enum manadv_set_ctx_attr_type {
 };
 
 /*
- * The allocator of the memory of queues. Queues cannot be created without it. The memory must begin
- * at a page. @priv_data: the value of @data
+ * The allocator of the memory of queues. Queues of raw Ethernet cannot be created without it, and
+ * queues of RC not with it. The memory must begin at a page. @priv_data: the value of @data
  */
 struct manadv_ctx_allocators {
 	void *(*alloc)(size_t size, void *priv_data);
@@ -34,7 +34,7 @@ struct manadv_ctx_allocators {
 int manadv_set_context_attr(struct ibv_context *ibv_ctx, enum manadv_set_ctx_attr_type type,
 			    void *attr);
 
-/* A sending queue pair. */
+/* A sending queue pair of raw Ethernet. RC queue pairs have no such addresses. */
 struct manadv_qp {
 	void *sq_buf;
 	uint32_t sq_count; /* requested number of requests */
