@@ -126,6 +126,7 @@ struct device {
 	bool short_numbers;	/* QPNs have 16 bits, and work is datagrams: model/datagram.c */
 	bool short_srq_numbers; /* of XRC SRQs: model/number.h */
 	uint32_t xrc_bit;	/* bit that only the process sees in the QPN of an XRC receiver */
+	uint32_t number_step;	/* numbers of queue pairs are multiples of it; 0: any number */
 	uint8_t gid_base;	/* index of the backend's GID that is the device's first GID */
 	uint32_t lacks;		/* capabilities that the port does not have */
 	uint8_t cqes_beyond;	/* entries above max_cqe that the driver accepts */
@@ -210,7 +211,7 @@ struct device {
 	X(mlx4) X(mlx4_ib)                                                                         \
 	X(efa)                                                                                     \
 	X(vmw_pvrdma)                                                                              \
-	X(mana)                                                                                    \
+	X(mana) X(mana_rc)                                                                         \
 	X(erdma) X(erdma_roce)                                                                     \
 	X(bnxt_re)                                                                                 \
 	X(cxgb4) X(cxgb4_t5) X(cxgb4_t4) X(cxgb4_verbs)                                            \

@@ -21,6 +21,21 @@ int __wrap_uroce_srqn_alloc(struct uroce_host *host, struct uroce_srq *srq)
 	return r;
 }
 
+/* A device that takes multiples only: the numbers of most strands are not multiples of four. */
+int __real_uroce_qpn_alloc(struct uroce_qp *qp);
+int __wrap_uroce_qpn_alloc(struct uroce_qp *qp);
+int __wrap_uroce_qpn_alloc(struct uroce_qp *qp)
+{
+	struct uroce_host *host = qp_host(qp);
+	uint32_t step = model_number_step();
+
+	if (step) {
+		host->next_qpn = (host->next_qpn + step - 1) / step * step;
+		qp->recv_cq->strand_given = true;
+	}
+	return __real_uroce_qpn_alloc(qp);
+}
+
 /*
  * The numbers of a process that has ended do not rest. Otherwise the next process could take
  * numbers with bit 23, which mlx4 removes from those of XRC queue pairs.

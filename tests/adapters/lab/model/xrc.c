@@ -40,3 +40,8 @@ bool model_has_short_numbers(void)
 {
 	return device && device->short_srq_numbers;
 }
+
+uint32_t model_number_step(void)
+{
+	return device ? device->number_step : 0;
+}
