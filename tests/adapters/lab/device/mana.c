@@ -75,6 +75,10 @@ static const struct field rc_fields[] = {
 /* In traces the next queue pair gets the number of the one that was destroyed last. */
 static uint32_t free_number;
 
+enum {
+	RECV_SGES = 15, /* buffers of the largest entry of a receive queue */
+};
+
 static bool has_rc(void)
 {
 	return device == &device_mana_rc;
@@ -87,7 +91,10 @@ static int get_context(struct command *command)
 
 static int query_device(struct ibv_device_attr *attr, struct command *command)
 {
-	attr->max_qp_wr = 8192;
+	attr->max_qp_wr = attr->max_cqe = 8192;
+	/* The kernel names the smaller limit of sends and of receives. */
+	if (has_rc())
+		attr->max_sge = attr->max_sge_rd = RECV_SGES;
 	attr->max_srq = attr->max_srq_wr = attr->max_srq_sge = 0;
 	attr->atomic_cap = IBV_ATOMIC_NONE;
 	return 0;
