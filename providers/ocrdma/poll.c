@@ -156,6 +156,9 @@ static bool receive_take(struct oc_qp *qp, const struct oc_cqe *cqe, uint32_t fl
 		wc->byte_len = word >> CQE_UD_LENGTH_SHIFT;
 		wc->pkey_index = word & CQE_UD_PKEY_MASK;
 		wc->src_qp = flags & CQE_UD_SOURCE_MASK;
+		/* The adapter does not report these. */
+		wc->slid = 0;
+		wc->sl = wc->dlid_path_bits = 0;
 		wc->wc_flags |= IBV_WC_GRH;
 	}
 	return true;
