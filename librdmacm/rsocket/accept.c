@@ -49,7 +49,7 @@ static int listen_start(struct rs_socket *s, int backlog)
 	int r = queue_create(s);
 
 	if (r == 0)
-		r = rs_service_listen(s);
+		r = rs_service_listen(s, rs_listener_step);
 	if (r == 0 && rdma_listen(s->id, backlog) < 0) {
 		/*
 		 * The any-address conflicts with a bound address only if the same address was bound
@@ -248,15 +248,6 @@ static void queue_drain(struct rs_socket *s)
 	eventfd_t count;
 
 	if (!s->accepted_count && !s->spent)
-		eventfd_read(s->accepted_fd, &count);
-}
-
-void rs_listener_hush(struct rs_socket *s)
-{
-	eventfd_t count;
-
-	if (s->state == RS_LISTENING && (s->accepted_count || s->spent) && !s->pollers &&
-	    !s->sleeper)
 		eventfd_read(s->accepted_fd, &count);
 }
 

@@ -42,7 +42,7 @@ RS_EXPORT void rs_sleep_watch(const struct rs_sleep_calls *calls)
 static void call_abandon(const struct call *c)
 {
 	if (c->poller)
-		rs_poller_put(c->poller);
+		rs_file_put((struct rs_file *)c->poller);
 	if (!c->socket)
 		return;
 	if (c->lock)

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Completions, the credits that they bring or make due, and the events of the CQ. */
-#include "librdmacm/rsocket/rs.h"
+#include "librdmacm/rsocket/room.h"
 
 #define POLL_BATCH 16
-#define GLANCES	   64 /* one of so many glances also checks the descriptor */
-#define GLANCE_NS  50000ull
-#define ACK_BATCH  64
 
 /* Complete all requests up to @number. */
 static void sends_done(struct rs_socket *s, uint32_t number)
@@ -143,7 +140,7 @@ bool rs_is_news(struct rs_socket *s, const struct rs_seen *before)
 	       is_state_seen(s, before) || (!before->can_send && rs_can_send(s));
 }
 
-static unsigned int cq_poll(struct rs_socket *s)
+unsigned int rs_cq_poll(struct rs_socket *s)
 {
 	struct ibv_wc wc[POLL_BATCH];
 	unsigned int received = 0;
@@ -215,7 +212,7 @@ void rs_consumed(struct rs_socket *s)
 	credits_give(s);
 	/* The rest of the receives may only wait for the completion of earlier requests. */
 	if (s->state == RS_CONNECTED && (rs_credit_can_grant(&s->in) || rs_credit_is_due(&s->in)))
-		rs_complete(s);
+		rs_stream_complete(s);
 }
 
 void rs_completions_take(struct rs_socket *s)
@@ -223,16 +220,12 @@ void rs_completions_take(struct rs_socket *s)
 	/* Completions stay in the CQ until the connection is made. */
 	if (!s->cq || rs_is_opening(s))
 		return;
-	while (cq_poll(s) == POLL_BATCH)
+	while (rs_cq_poll(s) == POLL_BATCH)
 		;
 }
 
-void rs_complete(struct rs_socket *s)
+void rs_stream_complete(struct rs_socket *s)
 {
-	if (s->ds) {
-		ds_complete(s);
-		return;
-	}
 	rs_completions_take(s);
 	if (unlikely(s->silent))
 		rs_silence_settle(s);
@@ -240,72 +233,3 @@ void rs_complete(struct rs_socket *s)
 }
 
 /* ---- events ---- */
-
-bool rs_arm(struct rs_socket *s)
-{
-	if (s->ds)
-		return ds_arm(s);
-	if (s->armed || !s->cq)
-		return true;
-	s->armed = true;
-	ibv_req_notify_cq(s->cq, 0);
-	/*
-	 * A completion before the arming causes no event, so poll for it. Completions stay in the
-	 * CQ until the connection is made.
-	 */
-	return rs_is_opening(s) || cq_poll(s) == 0;
-}
-
-/* Take the event of the CQ. Each arming causes one event. */
-static bool event_take(struct rs_socket *s)
-{
-	struct ibv_cq *cq;
-	void *context;
-
-	if (!s->armed || ibv_get_cq_event(s->comp, &cq, &context) < 0)
-		return false;
-	s->armed = false;
-	if (++s->unacked == ACK_BATCH) {
-		ibv_ack_cq_events(s->cq, s->unacked);
-		s->unacked = 0;
-	}
-	return true;
-}
-
-void rs_drain(struct rs_socket *s)
-{
-	if (s->sleeper)
-		return;
-	s->looked = rs_now_ns();
-	/* A thread checks the state again before it sleeps. */
-	if (!s->pollers && !s->moving)
-		rs_rouse_end(s);
-	if (s->ds) {
-		ds_drain(s);
-		return;
-	}
-	/*
-	 * Do not check the connection manager as well, because that costs two system calls. Its
-	 * events keep the descriptor readable.
-	 */
-	if (!event_take(s)) {
-		rs_connect_step(s);
-		return;
-	}
-	/* The event is taken. Therefore wake the other threads that wait for the socket. */
-	rs_watch_notify(s);
-	if (s->pollers)
-		rs_rouse(s);
-}
-
-bool rs_is_due(struct rs_socket *s)
-{
-	return ++s->looks % GLANCES == 0 || rs_now_ns() - s->looked > GLANCE_NS;
-}
-
-void rs_glance(struct rs_socket *s)
-{
-	if ((!s->ds && (s->state != RS_CONNECTED || s->broken)) || rs_is_due(s))
-		rs_drain(s);
-	rs_complete(s);
-}

@@ -62,31 +62,6 @@ void ds_destroy(struct rs_socket *s)
 
 /* ---- names ---- */
 
-static int name_ask(const struct rs_socket *s, union ds_name *ret_name)
-{
-	struct sockaddr_storage addr;
-	socklen_t size = sizeof(addr);
-
-	if (getsockname(s->ds->udp, (struct sockaddr *)&addr, &size) < 0)
-		return -errno;
-	return ds_name_take(&addr, size, ret_name);
-}
-
-int ds_own_name(struct rs_socket *s, union ds_name *ret_name)
-{
-	const struct sockaddr_storage any = { .ss_family = s->domain };
-	socklen_t size =
-		s->domain == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
-	int r = name_ask(s, ret_name);
-
-	if (r < 0 || ds_name_port(ret_name))
-		return r;
-	if (bind(s->ds->udp, (const struct sockaddr *)&any, size) < 0)
-		return -errno;
-	s->state = RS_BOUND;
-	return name_ask(s, ret_name);
-}
-
 /* Return 0 if the host has a connection manager, so that a device may get the address later.
  * Otherwise return the -errno of a stream. */
 static int manager_need(void)
@@ -161,7 +136,7 @@ static int port_keep(struct rs_socket *s, uint16_t port)
 	struct sockaddr_storage addr;
 	union ds_name own;
 	socklen_t size;
-	int r = name_ask(s, &own);
+	int r = ds_name_ask(s, &own);
 
 	if (r < 0 || ds_name_port(&own))
 		return r;

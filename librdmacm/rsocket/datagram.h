@@ -7,7 +7,9 @@
  *   endpoint.c     the queue pair of one local address
  *   destination.c  the peers of a socket, and the routes to them
  *   exchange.c     the exchange by UDP: numbers of queue pairs, and datagrams until they are known
- *   delivery.c     sending and receiving, and whether they would wait
+ *   own_name.c     the local name of a socket
+ *   delivery.c     datagrams that have arrived, and whether a call would wait
+ *   transfer.c     sending and receiving
  *   ancillary.c    control messages of received datagrams
  *
  * A datagram socket has a UDP socket, which owns its name and its port, and a queue pair for each
@@ -193,5 +195,12 @@ void ds_ancillary_put(struct rs_socket *s, struct ds_message *m, struct ds_recei
 /* Return whether the socket takes datagrams from @from. */
 bool ds_is_welcome(const struct rs_socket *s, const union ds_name *from);
 void ds_deliver(struct rs_socket *s, struct ds_message *m);
+/* Take a message off the queue and free its place. */
+void ds_message_drop(struct rs_socket *s, struct ds_message *m);
+bool ds_can_receive(struct rs_socket *s);
+bool ds_can_send(struct rs_socket *s); /* to any destination */
+
+/* own_name.c: ask the UDP socket for its name. */
+int ds_name_ask(const struct rs_socket *s, union ds_name *ret_name);
 
 #endif

@@ -11,10 +11,10 @@
 #define ARM_NS	    4000ull /* time to arm a CQ, to wake up, and to take its event */
 #define SPIN_MAX_NS 200000ull
 
-void rs_poller_put(struct rs_poller *p)
+static void poller_destroy(struct rs_file *file)
 {
-	if (atomic_fetch_sub_explicit(&p->file.refs, 1, memory_order_acq_rel) > 1)
-		return;
+	struct rs_poller *p = (struct rs_poller *)file;
+
 	if (p->wake >= 0)
 		close(p->wake);
 	if (p->inner >= 0)
@@ -47,7 +47,7 @@ static int poller_new(int fd, struct rs_poller **ret_poller)
 
 	if (!p)
 		return -ENOMEM;
-	p->file = (struct rs_file){ .fd = fd, .kind = RS_POLLER };
+	p->file = (struct rs_file){ .fd = fd, .kind = RS_POLLER, .destroy = poller_destroy };
 	atomic_init(&p->file.refs, 2); /* one for the table, one for the caller */
 	pthread_mutex_init(&p->lock, NULL);
 	TAILQ_INIT(&p->ready);
@@ -60,6 +60,7 @@ static int poller_new(int fd, struct rs_poller **ret_poller)
 	watch.data.ptr = p;
 	if (r == 0 && epoll_ctl(fd, EPOLL_CTL_ADD, p->inner, &watch) < 0)
 		r = -errno;
+	rs_fork_watch();
 	if (r == 0)
 		r = rs_table_add(&p->file);
 	if (r == 0) {

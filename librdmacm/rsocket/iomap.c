@@ -7,15 +7,7 @@
  */
 #include <string.h>
 
-#include "librdmacm/rsocket/rs.h"
-
-struct rs_mapping {
-	LIST_ENTRY(rs_mapping) of_socket;
-	struct ibv_mr *mr;
-	uint64_t offset;
-	int index; /* index in the peer's list; -1: not announced */
-	bool pending;
-};
+#include "librdmacm/rsocket/mapping.h"
 
 static struct rs_mapping *mapping_with_index(struct rs_socket *s, int index)
 {
@@ -94,19 +86,6 @@ RS_EXPORT off_t riomap(int fd, void *buf, size_t len, int prot, int flags, off_t
 	return offset;
 }
 
-static void mapping_free(struct rs_mapping *m)
-{
-	LIST_REMOVE(m, of_socket);
-	ibv_dereg_mr(m->mr);
-	free(m);
-}
-
-void rs_iomap_destroy(struct rs_socket *s)
-{
-	while (!LIST_EMPTY(&s->mappings))
-		mapping_free(LIST_FIRST(&s->mappings));
-}
-
 RS_EXPORT int riounmap(int fd, void *buf, size_t len)
 {
 	RS_CALL;
@@ -120,7 +99,7 @@ RS_EXPORT int riounmap(int fd, void *buf, size_t len)
 		if (m->mr->addr == buf && m->mr->length == len)
 			break;
 	if (m)
-		mapping_free(m);
+		rs_mapping_free(m);
 	pthread_mutex_unlock(&s->lock);
 	rs_socket_put(s);
 	return rs_ret(m ? 0 : -EINVAL);

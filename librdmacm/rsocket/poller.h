@@ -55,6 +55,12 @@ struct rs_poller {
 	atomic_bool early;
 };
 
+/* Put the reference to a poller. */
+static inline void rs_poller_put(struct rs_poller *p)
+{
+	rs_file_put(&p->file);
+}
+
 /* watch.c */
 /* Put the reference to a watch. */
 void rs_watch_put(struct rs_watch *w);

@@ -4,27 +4,7 @@
 #include <string.h>
 
 #include "librdmacm/rsocket/private.h"
-#include "librdmacm/rsocket/rs.h"
-
-static bool has_ended(const struct rs_socket *s)
-{
-	return (s->state != RS_CONNECTED && !rs_is_opening(s)) || s->peer_end || s->no_recv;
-}
-
-/* Return whether more bytes can arrive before the program takes those that wait. */
-static bool has_room(const struct rs_socket *s)
-{
-	return s->in.granted != s->in.received || rs_credit_can_grant(&s->in);
-}
-
-bool rs_can_receive(struct rs_socket *s)
-{
-	size_t waiting = rs_waiting(s);
-
-	if (unlikely(waiting && waiting < s->receive_least))
-		return has_ended(s) || !has_room(s);
-	return waiting || has_ended(s);
-}
+#include "librdmacm/rsocket/room.h"
 
 /* As rs_can_receive(). A call by the old number has its answer, too. */
 static bool can_answer(struct rs_socket *s)
@@ -35,7 +15,7 @@ static bool can_answer(struct rs_socket *s)
 /* As can_answer(), after the first bytes: each more is welcome. */
 static bool can_go_on(struct rs_socket *s)
 {
-	return s->moved || rs_waiting(s) || has_ended(s);
+	return s->moved || rs_waiting(s) || rs_has_ended(s);
 }
 
 /* Return whether the buffer has room for more bytes than the peeked ones. */
@@ -44,14 +24,14 @@ static bool is_more_to_come(struct rs_socket *s)
 	bool more;
 
 	pthread_mutex_lock(&s->lock);
-	more = has_room(s);
+	more = rs_has_room(s);
 	pthread_mutex_unlock(&s->lock);
 	return more;
 }
 
 static bool can_peek(struct rs_socket *s)
 {
-	return s->moved || rs_waiting(s) > s->peeked || has_ended(s);
+	return s->moved || rs_waiting(s) > s->peeked || rs_has_ended(s);
 }
 
 static void bytes_copy(const struct rs_socket *s, uint64_t from, uint8_t *to, uint32_t length)
@@ -73,7 +53,7 @@ static int nothing_waits(const struct rs_socket *s)
 	}
 	if (s->state == RS_FAILED && s->error)
 		return -s->error;
-	return has_ended(s) ? 0 : -EAGAIN;
+	return rs_has_ended(s) ? 0 : -EAGAIN;
 }
 
 /*

@@ -2,40 +2,59 @@
 /*
  * Sockets over RDMA: the header of this folder. Included by the files of this folder only. They use
  * the public calls of librdmacm and libibverbs, and of the verbs core verbs_post_write_copy() and
- * verbs_qp_end_waits().
+ * verbs_qp_end_waits(). The files are on floors, and tests/contract/rooms/rsocket.plan has the
+ * order: a file calls files of its own floor and of floors below. Two calls lead upwards by
+ * pointers of the socket: the destruction of a file, and the work of the service thread.
  *
- *   wire.c      the wire format of a stream; pure
- *   credit.c    the permission to send: memory and numbers of messages; pure
- *   table.c     the table from a descriptor to its socket
- *   socket.c    creation, end and names of a socket
- *   connect.c   the states from a socket to a connection, at both ends
- *   accept.c    listening, and the queue of accepted connections
- *   buffer.c    memory, queues and queue pair of a connection
- *   post.c      posting of requests
- *   complete.c  completions and credits
- *   wait.c      waiting for completions and credits
- *   send.c      sending
- *   shutdown.c  shutting down
- *   iomap.c     memory that the peer writes to by offset
- *   receive.c   receiving
- *   option.c    options
- *   option_row.c  the table of options
+ *   wire.c          the wire format of a stream; pure
+ *   credit.c        the permission to send: memory and numbers of messages; pure
+ *   clock.c         the clock of waits
+ *   state.c         failures of a socket
+ *   vector.c        the check of vectored calls
+ *   channel.c       the channel to the connection manager
+ *   default.c       defaults of new sockets, from /etc/rdma/rsocket
+ *   table.c         the table from a descriptor to its socket or poller, and references to them
+ *   fork.c          the locks of this library during fork()
+ *   cancel.c        threads that are cancelled, or interrupted by a signal handler
+ *   waiter.c        threads that wait for the thread that sleeps
+ *   rouse.c         ending the sleep of threads that wait for a socket
+ *   service.c       the thread that accepts connections and keeps them alive
+ *   keep.c          what this thread does for a connection
+ *   post.c          posting of requests
+ *   end.c           messages that end a connection
+ *   buffer.c        memory, queues and queue pair of a connection
+ *   mapping.c       mappings: memory that the peer writes to by offset
+ *   iomap.c         the calls for mappings
+ *   complete.c      completions and credits
+ *   handshake.c     the states from a socket to a connection, at both ends
+ *   event.c         the events of a socket, whether stream or datagram
+ *   wait.c          waiting for completions and credits
+ *   turn.c          the order of senders, and of receivers
+ *   spin.c          how long a thread polls before it sleeps, and when it offers its processor
+ *   option_row.c    the table of options
  *   option_value.c  values of options that a program has set
- *   control.c   flags and requests of descriptors
- *   kernel_option.c  options without a meaning for RDMA, which the kernel checks
- *   poll.c      rpoll() and rselect()
- *   epoll.c     repoll
- *   watch.c     the sockets of a poller
- *   ready.c     the sockets that each wait of a poller polls
- *   service.c   the thread that accepts connections and keeps them alive
- *   default.c   defaults of new sockets, from /etc/rdma/rsocket
- *   cancel.c    threads that are cancelled, or interrupted by a signal handler
- *   rouse.c     ending the sleep of threads that wait for a socket
- *   turn.c      the order of senders, and of receivers
- *   spin.c      how long a thread polls before it sleeps, and when it offers its processor
- *   linger.c    closed sockets that still have data to deliver
- *   leave.c     sockets that are open when the process exits
- *   datagram.h  datagram sockets, and the list of their files
+ *   option.c        the calls that set and get options
+ *   kernel_option.c options without a meaning for RDMA, which the kernel checks
+ *   control.c       flags and requests of descriptors
+ *   socket.c        creation and destruction of a socket
+ *   name.c          names of a socket and of its peer
+ *   connect.c       the calls that bind and connect
+ *   listener.c      the readiness of a listener
+ *   accept.c        listening, and the queue of accepted connections
+ *   send.c          sending
+ *   receive.c       receiving
+ *   shutdown.c      shutting down
+ *   close.c         the end of a socket
+ *   linger.c        closed sockets that still have data to deliver
+ *   lingering.c     their number, and the wait for them at exit
+ *   leave.c         sockets that are open when the process exits
+ *   move.c          other numbers for a socket
+ *   revents.c       the events that poll() reports
+ *   poll.c          rpoll() and rselect()
+ *   epoll.c         repoll
+ *   watch.c         the sockets of a poller
+ *   ready.c         the sockets that each wait of a poller polls
+ *   datagram.h      datagram sockets, and the list of their files
  *
  * Locks, in the order in which they are taken:
  *   send_turn   one sender at a time: the free part of the send buffer
@@ -117,6 +136,7 @@ struct rs_file {
 	atomic_int refs;
 	unsigned int process; /* rs_process() of the owner; a forked child has another number */
 	bool keeps_number;    /* the descriptor is not closed with the file */
+	void (*destroy)(struct rs_file *file); /* called when the last reference is put */
 };
 
 /* The right to send, or to receive. One thread holds it at a time. */
@@ -178,6 +198,9 @@ struct rs_socket {
 	bool is_kept, is_forgotten; /* is_forgotten: removed by rclose(), for ever */
 	int kept_fd;
 	uint64_t keep_due;
+	/* called by the service: when @keep_due has come, and when a request has arrived */
+	void (*keep)(struct rs_socket *s);
+	void (*serve)(struct rs_socket *s);
 
 	/* Options. */
 	uint32_t sbuf_size, rbuf_size;
@@ -272,7 +295,7 @@ static inline ssize_t rs_ret(ssize_t r)
  * table.c: each rs_table_find() needs an rs_socket_put(). A forked child does not find the sockets
  * of its parent.
  */
-int rs_table_add(struct rs_file *file);
+int rs_table_add(struct rs_file *file);	 /* call rs_fork_watch() before */
 struct rs_socket *rs_table_find(int fd); /* NULL: no RDMA socket */
 /* Return the first socket from *fd on, with a reference, and set *fd to its number. For exit. */
 struct rs_socket *rs_table_next(int *fd);
@@ -364,7 +387,7 @@ int rs_turn_wait(struct rs_socket *s, struct rs_turn *t, bool begun,
 		 bool (*ready)(struct rs_socket *s), enum rs_wait wait, int timeout_ms);
 
 /* service.c */
-int rs_service_listen(struct rs_socket *s);
+int rs_service_listen(struct rs_socket *s, void (*serve)(struct rs_socket *s));
 void rs_service_unlisten(struct rs_socket *s);
 void rs_service_pause(struct rs_socket *s, bool pause);
 /* Send a keepalive every @keep_seconds. While @stalled, probe the peer every few seconds. */
@@ -407,7 +430,12 @@ int rs_channel_create(struct rs_socket *s);
 /* Copy a name in the form of the socket's domain. Return: 0 or -errno. */
 int rs_name_copy(const struct rs_socket *s, const struct sockaddr *from, struct sockaddr *addr,
 		 socklen_t *addrlen);
-void rs_socket_put(struct rs_socket *s);
+/* table.c: put a reference. The last one destroys the file. */
+void rs_file_put(struct rs_file *file);
+static inline void rs_socket_put(struct rs_socket *s)
+{
+	rs_file_put(&s->file);
+}
 void rs_socket_fail(struct rs_socket *s, int error);
 /* Note that a call returns @r. If @r counts bytes, the next call reports the error behind them. */
 void rs_error_told(struct rs_socket *s, ssize_t r);
@@ -429,7 +457,14 @@ void rs_leave(void) __attribute__((destructor));
 
 /* linger.c: deliver the data and end the socket in a new thread, or here if there is none. */
 void rs_linger(struct rs_socket *s);
+/* lingering.c: count the sockets that deliver data, and all sockets that threads end. */
+void rs_lingering_begin(void);
+void rs_lingering_add(int delivering, int count);
 void rs_linger_fork(bool begins); /* as rs_service_fork() */
+/* fork.c: take the locks of this library around each fork() from now on. */
+void rs_fork_watch(void);
+void rs_table_fork(bool begins); /* as rs_service_fork() */
+void rs_table_fork_child(void);
 
 /* connect.c; with @lock held. Handle the events of the connection manager, without waiting. */
 void rs_connect_step(struct rs_socket *s);
@@ -451,6 +486,8 @@ static inline bool rs_is_over(const struct rs_socket *s)
 bool rs_connect_is_settled(struct rs_socket *s);
 /* End the connection to a peer that did not acknowledge a request. */
 void rs_silence_settle(struct rs_socket *s);
+/* Return whether an RDMA listener can have the address, with another port. */
+bool rs_is_bindable(struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen);
 /*
  * End a connect that is under way. Its caller gets ECONNRESET. Return: whether there was a connect.
  */
@@ -480,7 +517,16 @@ static inline unsigned int rs_receives(const struct rs_socket *s)
 /* complete.c; with @lock held */
 /* Poll the CQ until it is empty. */
 void rs_completions_take(struct rs_socket *s);
-void rs_complete(struct rs_socket *s); /* poll the CQ, and grant credits */
+unsigned int rs_cq_poll(struct rs_socket *s); /* poll once. Return: the number of completions */
+void rs_stream_complete(struct rs_socket *s); /* poll the CQ of a stream, and grant credits */
+void ds_complete(struct rs_socket *s);
+static inline void rs_complete(struct rs_socket *s)
+{
+	if (s->ds)
+		ds_complete(s);
+	else
+		rs_stream_complete(s);
+}
 void rs_consumed(struct rs_socket *s); /* grant credits, after bytes were taken */
 /* State that a program can see. */
 struct rs_seen {
@@ -571,7 +617,6 @@ uint32_t rs_send_free(const struct rs_socket *s);
 struct ibv_sge rs_send_copy(struct rs_socket *s, const void *bytes, uint32_t length);
 /* Post a signalled write without data. @lock is held. */
 void rs_post_mark(struct rs_socket *s);
-bool rs_can_send(struct rs_socket *s); /* true also if no send will ever be possible again */
 /*
  * Note that a sender finds no room. @lock is held. A dead peer sends no messages, and without an
  * outstanding request no request can fail. Therefore the service probes the peer, as TCP does at a
@@ -584,6 +629,9 @@ int rs_shutdown(struct rs_socket *s, int how);
  * handshake still goes on. Therefore the end follows after it, as with TCP.
  */
 bool rs_end_is_due(const struct rs_socket *s);
+int rs_end_tell(struct rs_socket *s, int how); /* with @lock held; @how: as shutdown() */
+/* keep.c: what the service does for a connection */
+void rs_keep(struct rs_socket *s);
 void rs_end_tell_late(struct rs_socket *s); /* with @lock held; no action if the peer was told */
 /*
  * option_value.c: let an accepted socket have the options that the program has set on its listener.
@@ -607,6 +655,7 @@ bool rs_is_accepted(struct rs_socket *s); /* the handshake at the accepting side
 /* Tell the peer of new mappings. The caller has the turn to send. Return: 0 or -errno. */
 int rs_iomap_tell(struct rs_socket *s, enum rs_wait wait);
 void rs_iomap_destroy(struct rs_socket *s);
+void rs_mapping_free(struct rs_mapping *m);
 
 /* receive.c */
 /* Return the bytes that can be received; with @lock held. */
@@ -618,7 +667,6 @@ static inline size_t rs_waiting(const struct rs_socket *s)
  * Return whether there are as many bytes as SO_RCVLOWAT asks for or the buffer can hold, the end,
  * or an error.
  */
-bool rs_can_receive(struct rs_socket *s);
 
 /* poll.c: return POLL* of the socket now; with @lock held */
 short rs_revents(struct rs_socket *s, short events);
@@ -666,7 +714,6 @@ void ds_drop_all(struct rs_socket *s);
 /* epoll.c, watch.c */
 void rs_watch_notify(struct rs_socket *s); /* report that the state changed; @lock is held */
 void rs_watch_end_all(struct rs_socket *s);
-void rs_poller_put(struct rs_poller *p);
 /* Close a number of a poller. Closing the last number ends the poller. */
 void rs_poller_close(struct rs_poller *p, int fd);
 /*

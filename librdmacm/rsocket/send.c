@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "librdmacm/rsocket/private.h"
-#include "librdmacm/rsocket/rs.h"
+#include "librdmacm/rsocket/room.h"
 
 #define FIRST_WORD_MS	30000
 #define PERHAPS_MUTE_MS 1000
@@ -60,14 +60,9 @@ static void cursor_copy(struct cursor *c, uint8_t *to, uint32_t length)
 	}
 }
 
-static uint32_t buffer_free(const struct rs_socket *s)
-{
-	return s->sbuf_size - (uint32_t)(s->sbuf_head - s->sbuf_tail);
-}
-
 uint32_t rs_send_free(const struct rs_socket *s)
 {
-	return min_of(buffer_free(s), s->sbuf_size - (uint32_t)(s->sbuf_head % s->sbuf_size));
+	return min_of(rs_buffer_free(s), s->sbuf_size - (uint32_t)(s->sbuf_head % s->sbuf_size));
 }
 
 static struct ibv_sge buffer_take(struct rs_socket *s, uint32_t length)
@@ -98,27 +93,6 @@ struct ibv_sge rs_send_copy(struct rs_socket *s, const void *bytes, uint32_t len
 	return buffer_fill(s, &c, length);
 }
 
-static bool is_open(const struct rs_socket *s)
-{
-	return s->state == RS_CONNECTED && !s->no_send;
-}
-
-bool rs_can_send(struct rs_socket *s)
-{
-	if (!is_open(s))
-		return !rs_is_opening(s) || s->no_send;
-	return rs_slots_free(s) > RS_CONTROL_MAX && buffer_free(s) && rs_credit_room(&s->out);
-}
-
-void rs_send_stalled(struct rs_socket *s)
-{
-	if (s->stalled || s->ds || s->state != RS_CONNECTED)
-		return;
-	s->stalled = true;
-	s->stalled_at = s->data_end;
-	rs_service_keep(s); /* if that fails, only an outstanding request detects a dead peer */
-}
-
 static int send_error(struct rs_socket *s)
 {
 	if (rs_is_unconnected(s))
@@ -131,7 +105,7 @@ static uint32_t buffer_turn(struct rs_socket *s, uint32_t length)
 {
 	uint32_t left = s->sbuf_size - (uint32_t)(s->sbuf_head % s->sbuf_size);
 
-	if (left >= min_of(length, (uint32_t)DIRECT_MIN) || buffer_free(s) <= left)
+	if (left >= min_of(length, (uint32_t)DIRECT_MIN) || rs_buffer_free(s) <= left)
 		return 0;
 	s->sbuf_head += left;
 	return left;
@@ -208,7 +182,7 @@ static ssize_t burst_send(struct rs_socket *s, struct cursor *c)
 	int r = 0;
 
 	pthread_mutex_lock(&s->lock);
-	if (!is_open(s)) {
+	if (!rs_is_open(s)) {
 		r = send_error(s);
 	} else {
 		/*
@@ -221,7 +195,7 @@ static ssize_t burst_send(struct rs_socket *s, struct cursor *c)
 		if (!answers || !rs_can_send(s))
 			rs_complete(s);
 		most = answers ? FIRST_MESSAGE : RS_MESSAGE_MAX;
-		while (c->left && is_open(s) && rs_can_send(s)) {
+		while (c->left && rs_is_open(s) && rs_can_send(s)) {
 			r = message_send(s, c, most);
 			if (r < 0)
 				break;
@@ -258,7 +232,7 @@ static int nothing_send(struct rs_socket *s)
 	int r;
 
 	pthread_mutex_lock(&s->lock);
-	r = is_open(s) || (s->state == RS_CLOSED && !s->no_send && !rs_is_unconnected(s))
+	r = rs_is_open(s) || (s->state == RS_CLOSED && !s->no_send && !rs_is_unconnected(s))
 		    ? 0
 		    : send_error(s);
 	pthread_mutex_unlock(&s->lock);

@@ -62,35 +62,13 @@ static int kept_take(int *fds, int max, int *ret_timeout)
 	return n;
 }
 
-/* Return whether a sender still waits for room, and no data was posted since the last check. */
-static bool is_stalled(struct rs_socket *s)
-{
-	bool moved = s->stalled_at != s->data_end;
-
-	s->stalled_at = s->data_end;
-	if (rs_can_send(s))
-		s->stalled = false;
-	return s->stalled && !moved;
-}
-
 static void socket_keep(int fd)
 {
 	struct rs_socket *s = rs_table_find(fd);
-	bool probe;
 
 	if (!s)
 		return;
-	pthread_mutex_lock(&s->lock);
-	if (s->state == RS_ACCEPTING)
-		rs_connect_step(s);
-	rs_complete(s);
-	rs_end_tell_late(s);
-	probe = is_stalled(s);
-	if (s->keep_alive || probe)
-		rs_post_mark(s);
-	if (s->keep_alive || s->stalled || rs_end_is_due(s))
-		rs_service_keep(s);
-	pthread_mutex_unlock(&s->lock);
+	s->keep(s);
 	rs_socket_put(s);
 }
 
@@ -100,7 +78,7 @@ static void listener_serve(int fd)
 
 	if (!s)
 		return;
-	rs_listener_step(s);
+	s->serve(s);
 	rs_socket_put(s);
 }
 
@@ -157,11 +135,12 @@ static int service_start(void)
 	return 0;
 }
 
-int rs_service_listen(struct rs_socket *s)
+int rs_service_listen(struct rs_socket *s, void (*serve)(struct rs_socket *s))
 {
 	struct epoll_event watch = { .events = EPOLLIN, .data.fd = s->file.fd };
 	int r;
 
+	s->serve = serve;
 	pthread_mutex_lock(&service.lock);
 	r = service_start();
 	if (r == 0 && epoll_ctl(service.epoll, EPOLL_CTL_ADD, s->channel->fd, &watch) < 0)

@@ -16,37 +16,28 @@ static struct {
 	unsigned int process; /* number of forks between the first process and this one */
 } table = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Take the locks that a child may need. No two of them are ever held together elsewhere. */
-static void fork_prepare(void)
+void rs_table_fork(bool begins)
 {
-	rs_service_fork(true);
-	rs_linger_fork(true);
-	rs_rouse_fork(true);
-	pthread_mutex_lock(&table.lock);
+	if (begins)
+		pthread_mutex_lock(&table.lock);
+	else
+		pthread_mutex_unlock(&table.lock);
 }
 
-static void fork_parent(void)
-{
-	pthread_mutex_unlock(&table.lock);
-	rs_rouse_fork(false);
-	rs_linger_fork(false);
-	rs_service_fork(false);
-}
-
-static void fork_child(void)
+void rs_table_fork_child(void)
 {
 	table.process++;
-	fork_parent();
+}
+
+void rs_file_put(struct rs_file *file)
+{
+	if (atomic_fetch_sub_explicit(&file->refs, 1, memory_order_acq_rel) == 1)
+		file->destroy(file);
 }
 
 unsigned int rs_process(void)
 {
 	return table.process;
-}
-
-static void fork_watch(void)
-{
-	pthread_atfork(fork_prepare, fork_parent, fork_child);
 }
 
 static struct rs_file **place_of(int fd)
@@ -60,13 +51,11 @@ static struct rs_file **place_of(int fd)
 
 int rs_table_add(struct rs_file *file)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	unsigned int block = (unsigned int)file->fd >> BLOCK_BITS;
 	int r = 0;
 
 	if (block >= BLOCKS)
 		return -EMFILE;
-	pthread_once(&once, fork_watch);
 	pthread_mutex_lock(&table.lock);
 	if (!table.blocks[block])
 		table.blocks[block] = calloc(1 << BLOCK_BITS, sizeof(*table.blocks[block]));

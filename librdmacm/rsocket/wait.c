@@ -7,24 +7,6 @@
 
 #include "librdmacm/rsocket/rs.h"
 
-uint64_t rs_now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000000000ull + t.tv_nsec;
-}
-
-int rs_timeout_left(int timeout_ms, uint64_t start)
-{
-	uint64_t passed;
-
-	if (timeout_ms < 0)
-		return -1;
-	passed = (rs_now_ns() - start) / 1000000;
-	return passed >= (uint64_t)timeout_ms ? 0 : timeout_ms - (int)passed;
-}
-
 /*
  * Return whether a signal ends a call without a timeout. It does not if all handlers of the process
  * have SA_RESTART. The library does not know which handler ran. It was no handler of a synchronous

@@ -45,7 +45,7 @@ struct rs_socket *rs_table_next(int *fd)
 	return *fd < socket_count ? &sockets[*fd] : NULL;
 }
 
-void rs_socket_put(struct rs_socket *s)
+void rs_file_put(struct rs_file *file)
 {
 }
 
