@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Completions, the credits that they bring or make due, and the events of the CQ. */
-#include "librdmacm/rsocket/room.h"
+#include "librdmacm/rsocket/rs.h"
 
 #define POLL_BATCH 16
 

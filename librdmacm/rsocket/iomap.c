@@ -7,7 +7,7 @@
  */
 #include <string.h>
 
-#include "librdmacm/rsocket/mapping.h"
+#include "librdmacm/rsocket/rs.h"
 
 static struct rs_mapping *mapping_with_index(struct rs_socket *s, int index)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* What the service does for a connection: keepalives, probes and late ends. */
-#include "librdmacm/rsocket/room.h"
+#include "librdmacm/rsocket/rs.h"
 
 void rs_send_stalled(struct rs_socket *s)
 {

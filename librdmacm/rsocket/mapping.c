@@ -2,7 +2,7 @@
 /* The mappings of a socket: memory that the peer writes to. */
 #include <stdlib.h>
 
-#include "librdmacm/rsocket/mapping.h"
+#include "librdmacm/rsocket/rs.h"
 
 void rs_mapping_free(struct rs_mapping *m)
 {

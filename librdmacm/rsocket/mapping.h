@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A mapping: memory that the peer writes to. */
+/* Mappings: memory that the peer writes to by offset. */
 #ifndef LIBRDMACM_RSOCKET_MAPPING_H
 #define LIBRDMACM_RSOCKET_MAPPING_H
 
-#include "librdmacm/rsocket/rs.h"
+#include "librdmacm/rsocket/socket.h"
 
 struct rs_mapping {
 	LIST_ENTRY(rs_mapping) of_socket;
@@ -12,5 +12,11 @@ struct rs_mapping {
 	int index; /* index in the peer's list; -1: not announced */
 	bool pending;
 };
+
+/* Tell the peer of new mappings. The caller has the turn to send. Return: 0 or -errno. */
+int rs_iomap_tell(struct rs_socket *s, enum rs_wait wait);
+/* mapping.c */
+void rs_iomap_destroy(struct rs_socket *s);
+void rs_mapping_free(struct rs_mapping *m);
 
 #endif

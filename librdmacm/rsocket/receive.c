@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "librdmacm/rsocket/private.h"
-#include "librdmacm/rsocket/room.h"
+#include "librdmacm/rsocket/rs.h"
 
 /* As rs_can_receive(). A call by the old number has its answer, too. */
 static bool can_answer(struct rs_socket *s)

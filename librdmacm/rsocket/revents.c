@@ -2,7 +2,7 @@
 /* The events that poll() reports for a socket. */
 #include <poll.h>
 
-#include "librdmacm/rsocket/room.h"
+#include "librdmacm/rsocket/rs.h"
 
 /* POSIX has two names for each of these. */
 #define CAN_READ  (POLLIN | POLLRDNORM)

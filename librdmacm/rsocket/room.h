@@ -3,7 +3,13 @@
 #ifndef LIBRDMACM_RSOCKET_ROOM_H
 #define LIBRDMACM_RSOCKET_ROOM_H
 
-#include "librdmacm/rsocket/rs.h"
+#include "librdmacm/rsocket/complete.h"
+
+/* Return the bytes that can be received; with @lock held. */
+static inline size_t rs_waiting(const struct rs_socket *s)
+{
+	return rs_credit_waiting(&s->in);
+}
 
 static inline bool rs_has_ended(const struct rs_socket *s)
 {
@@ -16,6 +22,10 @@ static inline bool rs_has_room(const struct rs_socket *s)
 	return s->in.granted != s->in.received || rs_credit_can_grant(&s->in);
 }
 
+/*
+ * Return whether there are as many bytes as SO_RCVLOWAT asks for or the buffer can hold, the end,
+ * or an error.
+ */
 static inline bool rs_can_receive(struct rs_socket *s)
 {
 	size_t waiting = rs_waiting(s);
@@ -35,6 +45,7 @@ static inline bool rs_is_open(const struct rs_socket *s)
 	return s->state == RS_CONNECTED && !s->no_send;
 }
 
+/* Return true also if no send will ever be possible again. */
 static inline bool rs_can_send(struct rs_socket *s)
 {
 	if (!rs_is_open(s))

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "librdmacm/rsocket/private.h"
-#include "librdmacm/rsocket/room.h"
+#include "librdmacm/rsocket/rs.h"
 
 #define FIRST_WORD_MS	30000
 #define PERHAPS_MUTE_MS 1000
