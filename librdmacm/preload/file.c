@@ -78,7 +78,7 @@ static ssize_t file_send(int rs, int file, off64_t *offset, size_t size)
 	pthread_cleanup_push(free, piece);
 	n = file_send_by(piece, rs, file, offset, size);
 	pthread_cleanup_pop(1);
-	return send_settle(rs, n, 0);
+	return send_signal(rs, n, 0);
 }
 
 EXPORT ssize_t sendfile64(int fd, int file, off64_t *offset, size_t size)

@@ -427,7 +427,7 @@ void stream_standard(int fd);
  * transfer.c: raise SIGPIPE, as TCP does, if a send by the RDMA socket failed with EPIPE. Return:
  * @n, the result of the send.
  */
-ssize_t send_settle(int rs, ssize_t n, int flags);
+ssize_t send_signal(int rs, ssize_t n, int flags);
 
 /* socket.c: set the sizes that the environment asks for */
 void socket_sizes_set(int rs);

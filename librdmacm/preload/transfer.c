@@ -5,7 +5,7 @@
 #include "librdmacm/preload/preload.h"
 #include "librdmacm/rsocket/private.h"
 
-ssize_t send_settle(int rs, ssize_t n, int flags)
+ssize_t send_signal(int rs, ssize_t n, int flags)
 {
 	bool unconnected = n < 0 && errno == ENOTCONN;
 
@@ -140,13 +140,13 @@ static ssize_t kernel_sendmsg(int fd, const struct msghdr *msg, int flags)
 }
 
 #define SEND_OTHERS(rs, flags, datagrams, kernels)                                    \
-	((rs) == FD_RELAYED_LISTENER ? send_settle(FD_NONE, listener_refuse(), flags) \
+	((rs) == FD_RELAYED_LISTENER ? send_signal(FD_NONE, listener_refuse(), flags) \
 				     : OTHERS(rs, datagrams, kernels))
 
 /* As FD_CALL(). The kernel sends if the socket is a UDP socket now. */
 #define FD_SEND(fd, rs, flags, ours, datagrams, kernels)                             \
 	({                                                                           \
-		ssize_t sent_ = FD_CALL(fd, rs, send_settle(rs, ours, flags),        \
+		ssize_t sent_ = FD_CALL(fd, rs, send_signal(rs, ours, flags),        \
 					SEND_OTHERS(rs, flags, datagrams, kernels)); \
 		sent_ < 0 && socket_is_udp_now(fd) ? (kernels) : sent_;              \
 	})
@@ -180,7 +180,7 @@ EXPORT ssize_t sendto(int fd, const void *buf, size_t size, int flags, const str
 
 EXPORT ssize_t sendmsg(int fd, const struct msghdr *msg, int flags)
 {
-	ssize_t n = FD_CALL(fd, rs, send_settle(rs, RS_SLEEPY(rsendmsg(rs, msg, flags)), flags),
+	ssize_t n = FD_CALL(fd, rs, send_signal(rs, RS_SLEEPY(rsendmsg(rs, msg, flags)), flags),
 			    SEND_OTHERS(rs, flags, datagram_send(fd, msg, flags),
 					kernel_sendmsg(fd, msg, flags)));
 

@@ -228,7 +228,7 @@ void rs_stream_complete(struct rs_socket *s)
 {
 	rs_completions_take(s);
 	if (unlikely(s->silent))
-		rs_silence_settle(s);
+		rs_silence_resolve(s);
 	credits_give(s);
 }
 

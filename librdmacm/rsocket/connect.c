@@ -8,14 +8,14 @@
 
 #define RESOLVE_TIMEOUT_MS 2000
 
-int rs_connect_finish(struct rs_socket *s, bool (*settled)(struct rs_socket *s), enum rs_wait wait)
+int rs_connect_finish(struct rs_socket *s, bool (*ended)(struct rs_socket *s), enum rs_wait wait)
 {
 	bool opening;
 
 	pthread_mutex_lock(&s->lock);
 	opening = rs_is_opening(s);
 	pthread_mutex_unlock(&s->lock);
-	return opening ? rs_wait(s, settled, wait, s->send_timeout_ms) : 0;
+	return opening ? rs_wait(s, ended, wait, s->send_timeout_ms) : 0;
 }
 
 /* ---- the calls ---- */
@@ -149,7 +149,7 @@ static int stream_connect(struct rs_socket *s, const struct sockaddr *addr, sock
 		r = connect_start(s, addr, &again);
 	if (r < 0)
 		return r;
-	r = rs_connect_finish(s, rs_connect_is_settled, rs_patience(s, 0));
+	r = rs_connect_finish(s, rs_connect_has_ended, rs_patience(s, 0));
 	if (r == -EAGAIN)
 		return again ? -EALREADY : -EINPROGRESS;
 	if (r == 0 && !again && is_made_early(s))

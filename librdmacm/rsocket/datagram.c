@@ -36,8 +36,8 @@ int ds_create(struct rs_socket *s)
 	ds->udp = -1;
 	ds->tos = -1;
 	LIST_INIT(&ds->endpoints);
-	TAILQ_INIT(&ds->friends);
-	TAILQ_INIT(&ds->strangers);
+	TAILQ_INIT(&ds->used);
+	TAILQ_INIT(&ds->unused);
 	TAILQ_INIT(&ds->waiting);
 	s->ds = ds;
 	ds->read = malloc(DS_UDP_MAX);

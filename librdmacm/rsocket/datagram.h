@@ -83,7 +83,7 @@ struct ds_destination {
 	LIST_ENTRY(ds_destination) of_bucket;
 	/* list by time of use: the last used destination is the first */
 	TAILQ_ENTRY(ds_destination) of_use;
-	bool is_friend; /* the program has sent to this destination */
+	bool is_used; /* the program has sent to this destination */
 	union ds_name name;
 	struct ds_endpoint *endpoint;
 	uint32_t qpn; /* 0: not known */
@@ -110,8 +110,8 @@ struct ds_socket {
 	union ds_name peer;
 	LIST_HEAD(, ds_endpoint) endpoints;
 	LIST_HEAD(, ds_destination) buckets[DS_BUCKETS];
-	struct ds_uses friends, strangers;
-	unsigned int friend_count, stranger_count;
+	struct ds_uses used, unused;
+	unsigned int used_count, unused_count;
 	struct ds_destination *last; /* destination of the last send */
 	unsigned int resolving;
 	TAILQ_HEAD(, ds_message) waiting;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The peers of a socket, and the routes to them. A stranger is a peer that the program has never
- * sent to. New entries of strangers displace only entries of other strangers. The least recently
- * used entry of the kind is dropped, because all of its contents can be obtained again.
+ * The peers of a socket, and the routes to them. An unused destination is a peer that the program
+ * has never sent to. New unused destinations displace only other unused destinations. The least
+ * recently used entry of the kind is dropped, because all of its contents can be obtained again.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 #include "librdmacm/rsocket/datagram.h"
 #include "librdmacm/sockaddr.h"
 
-#define FRIENDS_MAX	   4096
-#define STRANGERS_MAX	   512
+#define USED_MAX	   4096
+#define UNUSED_MAX	   512
 #define RESOLVE_TIMEOUT_MS 2000
 #define RETRY_NS	   1000000000ull
 #define HOP_LIMIT	   64
@@ -44,23 +44,23 @@ static void resolve_end(struct rs_socket *s, struct ds_destination *d)
 
 static void uses_remove(struct ds_socket *ds, struct ds_destination *d)
 {
-	if (d->is_friend) {
-		TAILQ_REMOVE(&ds->friends, d, of_use);
-		ds->friend_count--;
+	if (d->is_used) {
+		TAILQ_REMOVE(&ds->used, d, of_use);
+		ds->used_count--;
 	} else {
-		TAILQ_REMOVE(&ds->strangers, d, of_use);
-		ds->stranger_count--;
+		TAILQ_REMOVE(&ds->unused, d, of_use);
+		ds->unused_count--;
 	}
 }
 
 static void uses_insert(struct ds_socket *ds, struct ds_destination *d)
 {
-	if (d->is_friend) {
-		TAILQ_INSERT_HEAD(&ds->friends, d, of_use);
-		ds->friend_count++;
+	if (d->is_used) {
+		TAILQ_INSERT_HEAD(&ds->used, d, of_use);
+		ds->used_count++;
 	} else {
-		TAILQ_INSERT_HEAD(&ds->strangers, d, of_use);
-		ds->stranger_count++;
+		TAILQ_INSERT_HEAD(&ds->unused, d, of_use);
+		ds->unused_count++;
 	}
 }
 
@@ -82,9 +82,9 @@ static void destination_free(struct rs_socket *s, struct ds_destination *d)
  * Free the least recently used entry without sends under way. Keep the first entry, which is in
  * use.
  */
-static void oldest_forget(struct rs_socket *s, bool friends)
+static void oldest_forget(struct rs_socket *s, bool used)
 {
-	struct ds_uses *uses = friends ? &s->ds->friends : &s->ds->strangers;
+	struct ds_uses *uses = used ? &s->ds->used : &s->ds->unused;
 	struct ds_destination *d = TAILQ_LAST(uses, ds_uses);
 
 	while (d && d->sends)
@@ -95,20 +95,20 @@ static void oldest_forget(struct rs_socket *s, bool friends)
 
 static void uses_trim(struct rs_socket *s)
 {
-	if (s->ds->friend_count > FRIENDS_MAX)
+	if (s->ds->used_count > USED_MAX)
 		oldest_forget(s, true);
-	if (s->ds->stranger_count > STRANGERS_MAX)
+	if (s->ds->unused_count > UNUSED_MAX)
 		oldest_forget(s, false);
 }
 
 static struct ds_destination *destination_new(struct rs_socket *s, const union ds_name *name,
-					      struct ds_endpoint *e, bool is_friend)
+					      struct ds_endpoint *e, bool is_used)
 {
 	struct ds_destination *d = calloc(1, sizeof(*d));
 
 	if (!d)
 		return NULL;
-	*d = (struct ds_destination){ .name = *name, .endpoint = e, .is_friend = is_friend };
+	*d = (struct ds_destination){ .name = *name, .endpoint = e, .is_used = is_used };
 	LIST_INSERT_HEAD(&s->ds->buckets[bucket_of(name)], d, of_bucket);
 	uses_insert(s->ds, d);
 	uses_trim(s);
@@ -119,7 +119,7 @@ void ds_destination_end_all(struct rs_socket *s)
 {
 	struct ds_destination *d;
 
-	while ((d = TAILQ_FIRST(&s->ds->friends)) || (d = TAILQ_FIRST(&s->ds->strangers)))
+	while ((d = TAILQ_FIRST(&s->ds->used)) || (d = TAILQ_FIRST(&s->ds->unused)))
 		destination_free(s, d);
 }
 
@@ -162,7 +162,7 @@ static int local_find(struct rs_socket *s, const union ds_name *to, union ds_nam
 static void destination_use(struct rs_socket *s, struct ds_destination *d)
 {
 	uses_remove(s->ds, d);
-	d->is_friend = true;
+	d->is_used = true;
 	uses_insert(s->ds, d);
 	s->ds->last = d;
 	uses_trim(s);

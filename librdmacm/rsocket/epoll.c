@@ -161,21 +161,21 @@ RS_EXPORT int rs_entry_ctl(int epfd, int op, int fd, int entry, struct epoll_eve
 static void socket_wake(struct rs_poller *p, int fd)
 {
 	struct rs_watch *w;
-	bool parked = false;
+	bool removed = false;
 
 	pthread_mutex_lock(&p->lock);
 	w = fd < p->size ? p->watches[fd] : NULL;
 	if (w) {
 		rs_watch_queue(w);
 		atomic_fetch_add(&w->refs, 1);
-		parked = w->parked;
-		if (parked)
+		removed = w->removed;
+		if (removed)
 			rs_watch_forget(p, w);
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (!w)
 		return;
-	if (parked) {
+	if (removed) {
 		rs_watch_end(w);
 	} else {
 		pthread_mutex_lock(&w->socket->lock);
@@ -319,7 +319,7 @@ void rs_poller_is_polled(int epfd)
 	if (!p)
 		return;
 	if (!atomic_exchange(&p->outer, true))
-		rs_ready_settle(p);
+		rs_ready_announce(p);
 	rs_poller_put(p);
 }
 
@@ -396,7 +396,7 @@ RS_EXPORT int repoll_pwait(int epfd, struct epoll_event *events, int maxevents, 
 	rs_call_hold_poller(p);
 	r = maxevents <= 0 ? -EINVAL : poller_wait(p, events, maxevents, timeout, sigmask);
 	if (p->outer)
-		rs_ready_settle(p);
+		rs_ready_announce(p);
 	rs_poller_put(p);
 	return rs_ret(r);
 }

@@ -217,7 +217,7 @@ bool rs_is_bindable(struct rs_socket *s, const struct sockaddr *addr, socklen_t 
  * process of this host that does not answer has ended or is stopped. Another host may have
  * vanished.
  */
-void rs_silence_settle(struct rs_socket *s)
+void rs_silence_resolve(struct rs_socket *s)
 {
 	int r = -ETIMEDOUT;
 
@@ -235,7 +235,7 @@ void rs_silence_settle(struct rs_socket *s)
 	changed(s);
 }
 
-bool rs_connect_is_settled(struct rs_socket *s)
+bool rs_connect_has_ended(struct rs_socket *s)
 {
 	if (rs_is_opening(s))
 		rs_connect_step(s);

@@ -8,9 +8,9 @@
 /* With @lock held. Handle the events of the connection manager, without waiting. */
 void rs_connect_step(struct rs_socket *s);
 
-bool rs_connect_is_settled(struct rs_socket *s);
+bool rs_connect_has_ended(struct rs_socket *s);
 /* End the connection to a peer that did not acknowledge a request. */
-void rs_silence_settle(struct rs_socket *s);
+void rs_silence_resolve(struct rs_socket *s);
 /* Return whether an RDMA listener can have the address, with another port. */
 bool rs_is_bindable(struct rs_socket *s, const struct sockaddr *addr, socklen_t addrlen);
 /*
@@ -18,9 +18,9 @@ bool rs_is_bindable(struct rs_socket *s, const struct sockaddr *addr, socklen_t 
  */
 bool rs_connect_end(struct rs_socket *s);
 /*
- * Wait until the connection is made or failed, or until @settled returns true, if @wait allows. 0:
+ * Wait until the connection is made or failed, or until @ended returns true, if @wait allows. 0:
  * the attempt has ended.
  */
-int rs_connect_finish(struct rs_socket *s, bool (*settled)(struct rs_socket *s), enum rs_wait wait);
+int rs_connect_finish(struct rs_socket *s, bool (*ended)(struct rs_socket *s), enum rs_wait wait);
 
 #endif

@@ -67,7 +67,7 @@ RS_EXPORT off_t riomap(int fd, void *buf, size_t len, int prot, int flags, off_t
 	else if (prot & ~PROT_WRITE || flags || !buf || !len || len > UINT32_MAX)
 		r = -EINVAL;
 	if (r == 0)
-		r = rs_connect_finish(s, rs_connect_is_settled, rs_patience(s, 0));
+		r = rs_connect_finish(s, rs_connect_has_ended, rs_patience(s, 0));
 	pthread_mutex_lock(&s->lock);
 	/*
 	 * An accepted socket has all resources for a mapping. Tell the peer when the connection is
@@ -249,7 +249,7 @@ RS_EXPORT size_t riowrite(int fd, const void *buf, size_t count, off_t offset, i
 	if (!s)
 		return rs_ret(-EBADF);
 	wait = rs_patience(s, flags);
-	r = s->ds ? -EOPNOTSUPP : rs_connect_finish(s, rs_connect_is_settled, wait);
+	r = s->ds ? -EOPNOTSUPP : rs_connect_finish(s, rs_connect_has_ended, wait);
 	if (r == 0)
 		r = rs_turn_take(s, &s->send_turn, wait);
 	if (r == 0) {

@@ -31,7 +31,7 @@ struct rs_watch {
 	atomic_int refs;
 	bool queued, gone;
 	/* the program removed the watch, and only the kernel's epoll still has the socket */
-	bool parked;
+	bool removed;
 	struct epoll_event event;
 	uint32_t seen;	   /* s->changes at the last report, for EPOLLET */
 	bool fresh;	   /* no event was reported since the watch was added or changed */
@@ -93,6 +93,6 @@ int rs_ready_look(struct rs_poller *p, struct epoll_event *events, int max, bool
  * Keep the descriptor readable as long as repoll_wait() would find events, because poll() or
  * another epoll waits for it.
  */
-void rs_ready_settle(struct rs_poller *p);
+void rs_ready_announce(struct rs_poller *p);
 
 #endif

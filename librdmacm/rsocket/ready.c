@@ -39,7 +39,7 @@ static bool watch_look(struct rs_watch *w, bool arm, struct epoll_event *ret_eve
 	pthread_mutex_lock(&p->lock);
 	*ret_event = w->event;
 	events = w->event.events;
-	ret_event->events = w->gone || w->parked ? 0 : events_of(s, events, w->seen, w->fresh);
+	ret_event->events = w->gone || w->removed ? 0 : events_of(s, events, w->seen, w->fresh);
 	w->seen = changes;
 	w->fresh = false;
 	w->vain = ret_event->events ? 0 : w->vain + 1;
@@ -110,7 +110,7 @@ static bool watch_is_due(struct rs_watch *w)
 	pthread_mutex_lock(&s->lock);
 	rs_glance(s);
 	pthread_mutex_lock(&p->lock);
-	due = !w->gone && !w->parked && events_of(s, w->event.events, w->seen, w->fresh);
+	due = !w->gone && !w->removed && events_of(s, w->event.events, w->seen, w->fresh);
 	pthread_mutex_unlock(&p->lock);
 	if (!due) {
 		rs_drain(s);
@@ -120,7 +120,7 @@ static bool watch_is_due(struct rs_watch *w)
 	return due;
 }
 
-void rs_ready_settle(struct rs_poller *p)
+void rs_ready_announce(struct rs_poller *p)
 {
 	unsigned int count = rs_ready_count(p);
 	struct rs_watch *w;

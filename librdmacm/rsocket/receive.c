@@ -150,16 +150,16 @@ static ssize_t nothing_receive(struct rs_socket *s, int flags)
 }
 
 /* A direction that was shut down has its answer before the connection is made. */
-static bool receive_is_settled(struct rs_socket *s)
+static bool receive_may_start(struct rs_socket *s)
 {
-	return s->no_recv || rs_connect_is_settled(s);
+	return s->no_recv || rs_connect_has_ended(s);
 }
 
 static ssize_t vector_receive(struct rs_socket *s, const struct iovec *iov, int count, int flags)
 {
 	size_t got = 0, total = rs_vector_size(iov, count);
 	size_t least = flags & MSG_WAITALL ? total : min_of(total, s->receive_least);
-	ssize_t n = rs_connect_finish(s, receive_is_settled, rs_patience(s, flags));
+	ssize_t n = rs_connect_finish(s, receive_may_start, rs_patience(s, flags));
 
 	if (n == 0)
 		n = rs_turn_take(s, &s->recv_turn, rs_patience(s, flags));

@@ -262,15 +262,15 @@ void rs_first_word_await(struct rs_socket *s)
 }
 
 /* A direction that was shut down has its answer before the connection is made. */
-static bool send_is_settled(struct rs_socket *s)
+static bool send_may_start(struct rs_socket *s)
 {
-	return s->no_send || rs_connect_is_settled(s);
+	return s->no_send || rs_connect_has_ended(s);
 }
 
 static ssize_t vector_send(struct rs_socket *s, const struct iovec *iov, int count, int flags)
 {
 	struct cursor c = cursor_of(iov, count);
-	ssize_t n = rs_connect_finish(s, send_is_settled, rs_patience(s, flags));
+	ssize_t n = rs_connect_finish(s, send_may_start, rs_patience(s, flags));
 
 	if (n == 0)
 		n = rs_turn_take(s, &s->send_turn, rs_patience(s, flags));

@@ -18,7 +18,7 @@ void rs_watch_put(struct rs_watch *w)
 
 void rs_watch_queue(struct rs_watch *w)
 {
-	if (w->queued || w->gone || w->parked)
+	if (w->queued || w->gone || w->removed)
 		return;
 	w->queued = true;
 	TAILQ_INSERT_TAIL(&w->poller->ready, w, of_poller);
@@ -49,7 +49,7 @@ void rs_watch_notify(struct rs_socket *s)
 
 		pthread_mutex_lock(&p->lock);
 		rs_watch_queue(w);
-		if (!w->parked)
+		if (!w->removed)
 			rs_poller_wake(p);
 		pthread_mutex_unlock(&p->lock);
 	}
@@ -153,14 +153,14 @@ static void event_set(struct rs_watch *w, const struct epoll_event *event)
 static void watch_set(struct rs_watch *w, const struct epoll_event *event)
 {
 	event_set(w, event);
-	w->parked = false;
+	w->removed = false;
 	w->fresh = true;
 	rs_watch_queue(w);
 	rs_poller_wake(w->poller);
 }
 
 /* Return whether a removed socket was still in the kernel's epoll and has been added again. */
-static bool watch_unpark(struct rs_poller *p, const struct rs_socket *s, int entry,
+static bool watch_restore(struct rs_poller *p, const struct rs_socket *s, int entry,
 			 const struct epoll_event *event)
 {
 	struct rs_watch *w;
@@ -168,23 +168,23 @@ static bool watch_unpark(struct rs_poller *p, const struct rs_socket *s, int ent
 
 	pthread_mutex_lock(&p->lock);
 	w = entry < p->size ? p->watches[entry] : NULL;
-	found = w && w->parked && w->socket == s;
+	found = w && w->removed && w->socket == s;
 	if (found)
 		watch_set(w, event);
 	pthread_mutex_unlock(&p->lock);
 	return found;
 }
 
-static int watch_park(struct rs_poller *p, int fd)
+static int watch_remove(struct rs_poller *p, int fd)
 {
 	struct rs_watch *w;
 	int r = -ENOENT;
 
 	pthread_mutex_lock(&p->lock);
 	w = fd < p->size ? p->watches[fd] : NULL;
-	if (w && !w->parked) {
+	if (w && !w->removed) {
 		rs_watch_unqueue(w);
-		w->parked = true;
+		w->removed = true;
 		r = 0;
 	}
 	pthread_mutex_unlock(&p->lock);
@@ -232,7 +232,7 @@ static int watch_change(struct rs_poller *p, int fd, const struct epoll_event *e
 
 	pthread_mutex_lock(&p->lock);
 	w = fd < p->size ? p->watches[fd] : NULL;
-	if (w && w->parked)
+	if (w && w->removed)
 		w = NULL;
 	if (w)
 		watch_set(w, event);
@@ -246,7 +246,7 @@ static int watch_enter(struct rs_poller *p, struct rs_socket *s, int entry,
 {
 	int r = 0;
 
-	if (!watch_unpark(p, s, entry, event)) {
+	if (!watch_restore(p, s, entry, event)) {
 		r = watch_add(p, s, entry, event);
 		if (r == 0)
 			return 0;
@@ -284,7 +284,7 @@ int rs_watch_control(struct rs_poller *p, int op, struct rs_socket *s, int entry
 	else if (op == EPOLL_CTL_MOD)
 		r = watch_change(p, entry, event);
 	else if (op == EPOLL_CTL_DEL)
-		r = watch_park(p, entry);
+		r = watch_remove(p, entry);
 	else
 		r = -EINVAL;
 	rs_socket_put(s);
@@ -314,7 +314,7 @@ RS_EXPORT unsigned int rs_entry_list(int fd, struct rs_entry *entries, unsigned 
 	pthread_mutex_lock(&s->lock);
 	LIST_FOREACH(w, &s->watches, of_socket) {
 		pthread_mutex_lock(&w->poller->lock);
-		if (!w->gone && !w->parked && count++ < max)
+		if (!w->gone && !w->removed && count++ < max)
 			entries[count - 1] =
 				(struct rs_entry){ w->poller->file.fd, w->entry, w->event };
 		pthread_mutex_unlock(&w->poller->lock);

@@ -7,8 +7,8 @@
 #include "librdmacm/sockaddr.h"
 #include "tests/unit/unit.h"
 
-#define FRIENDS	  4096 /* destinations that are remembered */
-#define STRANGERS 512
+#define USED	  4096 /* destinations that are remembered */
+#define UNUSED 512
 
 /* ---- in place of the rest of rsocket and of the network ---- */
 
@@ -79,8 +79,8 @@ static int socket_new(void **state)
 	struct rs_socket *s = calloc(1, sizeof(*s));
 
 	s->ds = calloc(1, sizeof(*s->ds));
-	TAILQ_INIT(&s->ds->friends);
-	TAILQ_INIT(&s->ds->strangers);
+	TAILQ_INIT(&s->ds->used);
+	TAILQ_INIT(&s->ds->unused);
 	endpoint = (struct ds_endpoint){ .local = name_of(0) };
 	ways_given_back = 0;
 	*state = s;
@@ -119,14 +119,14 @@ static void oldest_goes(void **state)
 {
 	struct rs_socket *s = *state;
 
-	for (uint32_t i = 1; i <= FRIENDS; i++)
+	for (uint32_t i = 1; i <= USED; i++)
 		find(s, i);
 	find(s, 1); /* used again */
-	find(s, FRIENDS + 1);
+	find(s, USED + 1);
 	assert_true(is_known(s, 1));
 	assert_false(is_known(s, 2));
-	assert_true(is_known(s, FRIENDS + 1));
-	assert_int_equal(s->ds->friend_count, FRIENDS);
+	assert_true(is_known(s, USED + 1));
+	assert_int_equal(s->ds->used_count, USED);
 }
 
 /* All destinations have sends under way. Therefore none may be forgotten, above all not the
@@ -135,38 +135,38 @@ static void all_at_work(void **state)
 {
 	struct rs_socket *s = *state;
 
-	for (uint32_t i = 1; i <= FRIENDS + 20; i++)
+	for (uint32_t i = 1; i <= USED + 20; i++)
 		find(s, i)->sends = 1;
-	for (uint32_t i = 1; i <= FRIENDS + 20; i++)
+	for (uint32_t i = 1; i <= USED + 20; i++)
 		assert_true(is_known(s, i));
 }
 
 /* The same when the newest destination becomes a remembered one. */
-static void stranger_among_friends_at_work(void **state)
+static void unused_beside_used(void **state)
 {
 	struct rs_socket *s = *state;
-	union ds_name name = name_of(FRIENDS + 1);
+	union ds_name name = name_of(USED + 1);
 
 	assert_non_null(ds_destination_met(s, &name, &endpoint));
-	for (uint32_t i = 1; i <= FRIENDS; i++)
+	for (uint32_t i = 1; i <= USED; i++)
 		find(s, i)->sends = 1;
-	find(s, FRIENDS + 1);
-	assert_true(is_known(s, FRIENDS + 1));
+	find(s, USED + 1);
+	assert_true(is_known(s, USED + 1));
 }
 
-static void strangers_drive_out_strangers(void **state)
+static void unused_displace_unused(void **state)
 {
 	struct rs_socket *s = *state;
 
 	find(s, 1);
-	for (uint32_t i = 2; i <= STRANGERS + 2; i++) {
+	for (uint32_t i = 2; i <= UNUSED + 2; i++) {
 		union ds_name name = name_of(i);
 
 		assert_non_null(ds_destination_met(s, &name, &endpoint));
 	}
 	assert_true(is_known(s, 1));
 	assert_false(is_known(s, 2));
-	assert_int_equal(s->ds->stranger_count, STRANGERS);
+	assert_int_equal(s->ds->unused_count, UNUSED);
 }
 
 /* A changed queue pair may belong to another host: the route is resolved again. */
@@ -207,9 +207,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(oldest_goes, socket_new, socket_free),
 		cmocka_unit_test_setup_teardown(all_at_work, socket_new, socket_free),
-		cmocka_unit_test_setup_teardown(stranger_among_friends_at_work, socket_new,
+		cmocka_unit_test_setup_teardown(unused_beside_used, socket_new,
 						socket_free),
-		cmocka_unit_test_setup_teardown(strangers_drive_out_strangers, socket_new,
+		cmocka_unit_test_setup_teardown(unused_displace_unused, socket_new,
 						socket_free),
 		cmocka_unit_test_setup_teardown(another_queue_pair, socket_new, socket_free),
 	};
