@@ -61,7 +61,7 @@ static bool up_take(struct relay *r, struct letters *both)
 	struct letter *up = &both->up;
 	struct iovec iov[2];
 	struct msghdr msg = letter_msg(up, iov);
-	ssize_t n = recvmsg(r->end, &msg, MSG_DONTWAIT);
+	ssize_t n = real()->recvmsg(r->end, &msg, MSG_DONTWAIT);
 
 	if (n == 0)
 		both->up_ended = true;
@@ -151,7 +151,7 @@ static void down_move(struct relay *r, struct letters *both)
 		if (down->size < 0)
 			return;
 		msg = letter_msg(down, iov);
-		n = sendmsg(r->end, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
+		n = real()->sendmsg(r->end, &msg, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (n < 0 && is_later(errno))
 			return;
 		down->size = -1;

@@ -25,7 +25,7 @@ static void accepted_pass(struct relay *listener, int rs)
 	}
 	/* If no child takes the connection, its relay sees the end. */
 	pass_send(listener->end, &names, sizeof(names), fd);
-	close(fd);
+	real()->close(fd);
 }
 
 static bool end_is_gone(int fd)

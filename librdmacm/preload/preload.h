@@ -11,6 +11,7 @@
  *   descriptor.c  close(), dup(), fcntl(), ioctl()
  *   socket.c      from socket() to shutdown()
  *   option.c      options of sockets
+ *   copy.c        options of a socket that takes the place of another one
  *   tcp.c         back to TCP, and to a second connect()
  *   entries.c     entries in epolls, when another socket takes the place
  *   transfer.c    reading and writing
@@ -429,10 +430,12 @@ void stream_standard(int fd);
  */
 ssize_t send_signal(int rs, ssize_t n, int flags);
 
-/* socket.c: set the sizes that the environment asks for */
+/* copy.c: set the sizes that the environment asks for */
 void socket_sizes_set(int rs);
 
-/* tcp.c: copy the options that the program set on the TCP socket */
+/* Return an option of SOL_SOCKET of the RDMA socket, or -1. */
+int socket_option(int rs, int name);
+/* Copy the options that the program set on the TCP socket. */
 void socket_options_copy(int tcp, int rs);
 /* Copy the options and flags of the RDMA socket to a socket of the kernel. */
 void socket_options_give(int rs, int fd);

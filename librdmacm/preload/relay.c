@@ -56,13 +56,13 @@ static void way_went(struct way *w, ssize_t n)
 static void up_move(struct relay *r, struct way *up)
 {
 	if (way_is_empty(up) && !up->ended)
-		way_came(up, recv(r->end, up->bytes, PIECE, MSG_DONTWAIT));
+		way_came(up, real()->recv(r->end, up->bytes, PIECE, MSG_DONTWAIT));
 	if (!way_is_empty(up))
 		way_went(up, rsend(r->rs, up->bytes + up->start, up->end - up->start,
 				   MSG_DONTWAIT | MSG_NOSIGNAL));
 	/* If the peer has gone, the next send of a process fails. */
 	if (up->told && way_is_empty(up))
-		shutdown(r->end, SHUT_RD);
+		real()->shutdown(r->end, SHUT_RD);
 }
 
 static void down_move(struct relay *r, struct way *down)
@@ -70,8 +70,8 @@ static void down_move(struct relay *r, struct way *down)
 	if (way_is_empty(down) && !down->ended)
 		way_came(down, rrecv(r->rs, down->bytes, PIECE, MSG_DONTWAIT | RS_MSG_MOVED));
 	if (!way_is_empty(down))
-		way_went(down, send(r->end, down->bytes + down->start, down->end - down->start,
-				    MSG_DONTWAIT | MSG_NOSIGNAL));
+		way_went(down, real()->send(r->end, down->bytes + down->start,
+					    down->end - down->start, MSG_DONTWAIT | MSG_NOSIGNAL));
 }
 
 /* Wait until a way can move. Return: no process has the other end. */
@@ -101,7 +101,7 @@ static bool end_is_gone(int fd)
 {
 	struct pollfd p = { .fd = fd };
 
-	return poll(&p, 1, 0) > 0 && p.revents & POLLHUP;
+	return real()->poll(&p, 1, 0) > 0 && p.revents & POLLHUP;
 }
 
 /* Pass the ends of ways on. *gone: the other end is closed, which rclose() tells the peer. */
@@ -117,7 +117,7 @@ static void ends_pass(struct relay *r, struct ways *ways, bool *gone)
 	}
 	if (down->ended && way_is_empty(down) && !down->told) {
 		/* A reset hangs both directions up, as on TCP. */
-		shutdown(r->end, down->reset ? SHUT_RDWR : SHUT_WR);
+		real()->shutdown(r->end, down->reset ? SHUT_RDWR : SHUT_WR);
 		down->told = true;
 	}
 }
@@ -233,9 +233,9 @@ static void name_give(int fd, void *arg)
 static void ended_give(int ended, int fd)
 {
 	if (ended & RS_ENDED_SEND)
-		shutdown(fd, SHUT_WR);
+		real()->shutdown(fd, SHUT_WR);
 	if (ended & RS_ENDED_RECV)
-		shutdown(fd, SHUT_RD);
+		real()->shutdown(fd, SHUT_RD);
 }
 
 int connection_none(int rs, const struct claimed *claimed)

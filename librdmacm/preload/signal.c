@@ -77,7 +77,7 @@ static bool put_off(int number, siginfo_t *info, ucontext_t *context)
 	sigset_t all, old;
 
 	pthread_sigmask(SIG_BLOCK, deferrable(), &old);
-	if (syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), number, info) < 0) {
+	if (real()->syscall(SYS_rt_tgsigqueueinfo, getpid(), gettid(), number, info) < 0) {
 		pthread_sigmask(SIG_SETMASK, &old, NULL);
 		return false;
 	}

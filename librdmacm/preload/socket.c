@@ -46,28 +46,6 @@ static bool is_taken(int domain, int type, int protocol)
 	       config_takes(domain, type, protocol);
 }
 
-void socket_sizes_set(int rs)
-{
-	static const struct {
-		enum env_name name;
-		int option;
-	} sizes[] = {
-		{ ENV_RS_SQ_SIZE, RDMA_SQSIZE },
-		{ ENV_RS_RQ_SIZE, RDMA_RQSIZE },
-		{ ENV_RS_INLINE, RDMA_INLINE },
-	};
-
-	for (unsigned int i = 0; i < ARRAY_SIZE(sizes); i++) {
-		const char *text = env_get(sizes[i].name);
-		int value = text ? atoi(text) : 0;
-
-		if (value > 0 &&
-		    RS(rsetsockopt(rs, SOL_RDMA, sizes[i].option, &value, sizeof(value))) < 0)
-			log_err("%s=%s: %s", env_variables[sizes[i].name].name, text,
-				strerror(errno));
-	}
-}
-
 /*
  * Low numbers are left to the program, because some programs take no others. The first calls of the
  * RDMA libraries open files. During these calls the low numbers are reserved, so that the files get

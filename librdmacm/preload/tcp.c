@@ -14,62 +14,6 @@
 #include "librdmacm/preload/preload.h"
 #include "librdmacm/rsocket/private.h"
 
-/* ---- options ---- */
-
-/* Return whether the option has the value of a fresh socket: then the program did not set it. */
-static bool is_default(int fresh, const struct rs_option_value *option)
-{
-	struct rs_option_value other = *option;
-
-	return real()->getsockopt(fresh, option->level, option->name, &other.number, &other.size) <
-		       0 ||
-	       !memcmp(&other.number, &option->number, option->size);
-}
-
-/* Return whether to copy the option. The kernel changes the sizes of buffers by itself. */
-static bool is_kept(const struct rs_option_value *option)
-{
-	return option->level != SOL_SOCKET ||
-	       (option->name != SO_SNDBUF && option->name != SO_RCVBUF);
-}
-
-void socket_options_copy(int tcp, int rs)
-{
-	int domain = AF_INET, fresh;
-	socklen_t size = sizeof(domain);
-	struct rs_option_value option;
-	unsigned int next = 0;
-
-	socket_sizes_set(rs);
-	real()->getsockopt(tcp, SOL_SOCKET, SO_DOMAIN, &domain, &size);
-	fresh = real()->socket(domain, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	while (rs_option_of_tcp(&next, &option))
-		if (real()->getsockopt(tcp, option.level, option.name, &option.number,
-				       &option.size) == 0 &&
-		    is_kept(&option) && !is_default(fresh, &option))
-			RS(rsetsockopt(rs, option.level, option.name, &option.number, option.size));
-	if (fresh >= 0)
-		real()->close(fresh);
-}
-
-void socket_options_give(int rs, int fd)
-{
-	struct rs_option_value option;
-	unsigned int next = 0;
-
-	while (RS(rs_option_next(rs, &next, &option)))
-		real()->setsockopt(fd, option.level, option.name, &option.number, option.size);
-	real()->fcntl(fd, F_SETFL, (void *)(intptr_t)RS(rfcntl(rs, F_GETFL)));
-}
-
-static int rs_option(int rs, int name)
-{
-	int value = 0;
-	socklen_t size = sizeof(value);
-
-	return RS(rgetsockopt(rs, SOL_SOCKET, name, &value, &size)) < 0 ? -1 : value;
-}
-
 /* Return the size of the name that the program bound the socket to, or 0. */
 static socklen_t bound_name(int rs, struct sockaddr_storage *ret_name)
 {
@@ -130,8 +74,8 @@ static void socket_replace(int old, int by, int rs, bool fell)
 
 static int tcp_open(int rs)
 {
-	int type = rs_option(rs, SO_TYPE), error = errno;
-	int tcp = real()->socket(rs_option(rs, SO_DOMAIN), type | SOCK_CLOEXEC, 0);
+	int type = socket_option(rs, SO_TYPE), error = errno;
+	int tcp = real()->socket(socket_option(rs, SO_DOMAIN), type | SOCK_CLOEXEC, 0);
 
 	if (tcp >= 0)
 		socket_options_give(rs, tcp);
@@ -142,7 +86,7 @@ static int tcp_open(int rs)
 static void fallback_log(int rs, const char *what)
 {
 	log_warn("rspreload: %s: %s: %s is used", what, strerror(errno),
-		 rs_option(rs, SO_TYPE) == SOCK_STREAM ? "TCP" : "UDP");
+		 socket_option(rs, SO_TYPE) == SOCK_STREAM ? "TCP" : "UDP");
 }
 
 /* Return the size of the name of a datagram socket's peer, or 0. */
@@ -150,7 +94,7 @@ static socklen_t peer_name(int rs, struct sockaddr_storage *ret_name)
 {
 	socklen_t size = sizeof(*ret_name);
 
-	if (rs_option(rs, SO_TYPE) != SOCK_DGRAM ||
+	if (socket_option(rs, SO_TYPE) != SOCK_DGRAM ||
 	    RS(rgetpeername(rs, (struct sockaddr *)ret_name, &size)) < 0)
 		return 0;
 	return size;
@@ -251,26 +195,10 @@ int socket_to_rdma(int fd)
 
 int socket_connect_tcp(int fd, const struct sockaddr *addr, socklen_t addrlen)
 {
-	if (rs_option(fd_socket(fd), SO_TYPE) == SOCK_STREAM)
+	if (socket_option(fd_socket(fd), SO_TYPE) == SOCK_STREAM)
 		return stream_connect_tcp(fd, addr, addrlen);
 	/* The port of a datagram socket is free only after the replacement. */
 	return socket_to_tcp(fd, "connect") < 0 ? -1 : real()->connect(fd, addr, addrlen);
-}
-
-int socket_fresh(int rs)
-{
-	int fresh = RS(rsocket(rs_option(rs, SO_DOMAIN), SOCK_STREAM | SOCK_CLOEXEC, 0));
-	struct rs_option_value option;
-	unsigned int next = 0;
-	int flags;
-
-	if (fresh < 0)
-		return -1;
-	while (RS(rs_option_next(rs, &next, &option)))
-		RS(rsetsockopt(fresh, option.level, option.name, &option.number, option.size));
-	flags = RS(rfcntl(rs, F_GETFL));
-	RS(rfcntl(fresh, F_SETFL, flags));
-	return fresh;
 }
 
 /*
@@ -342,7 +270,7 @@ bool socket_is_udp_now(int fd)
 
 	/* No device, no memory that a device could use, or the device of a parent. */
 	if ((error == ENODEV || error == ENOMEM || error == EPERM || error == EIO) && rs >= 0 &&
-	    rs_option(rs, SO_TYPE) == SOCK_DGRAM) {
+	    socket_option(rs, SO_TYPE) == SOCK_DGRAM) {
 		errno = error;
 		done = socket_to_tcp(fd, "send") == 0;
 	}
