@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The handlers of pthread_atfork(): a child gets a door, and drops the relays of its parent. See
+ * The handlers of pthread_atfork(): a child gets a channel, and drops the relays of its parent. See
  * relay.h.
  */
 #include <stdlib.h>
@@ -9,9 +9,9 @@
 
 #include "librdmacm/preload/relay.h"
 
-/* During a fork, in the thread that forks: the parent's end of the door, and the child's. */
+/* During a fork, in the thread that forks: the parent's end of the channel, and the child's. */
 static __thread bool forks;
-static __thread int door_pair[2];
+static __thread int channel_pair[2];
 
 /* List the RDMA sockets of this process. The caller frees the list. */
 static struct held *sockets_list(unsigned int *ret_count)
@@ -41,14 +41,15 @@ static void fork_prepare(void)
 		return;
 	relay_lock();
 	forks = true;
-	door_pair[0] = door_pair[1] = -1;
+	channel_pair[0] = channel_pair[1] = -1;
 	held = sockets_list(&count);
 	if (!count) {
-		door_pair[1] = heir_door_for_child();
-	} else if (relay_pair(SOCK_SEQPACKET, door_pair) && !child_add(door_pair[0], held, count)) {
-		real()->close(door_pair[0]);
-		real()->close(door_pair[1]);
-		door_pair[0] = door_pair[1] = -1;
+		channel_pair[1] = inherited_channel_for_child();
+	} else if (relay_pair(SOCK_SEQPACKET, channel_pair) &&
+		   !child_add(channel_pair[0], held, count)) {
+		real()->close(channel_pair[0]);
+		real()->close(channel_pair[1]);
+		channel_pair[0] = channel_pair[1] = -1;
 	}
 	free(held);
 }
@@ -57,11 +58,11 @@ static void fork_parent(void)
 {
 	if (preload_inside || !forks)
 		return;
-	if (door_pair[1] >= 0)
-		real()->close(door_pair[1]);
-	if (door_pair[0] >= 0)
-		doors_begin();
-	doors_wake();
+	if (channel_pair[1] >= 0)
+		real()->close(channel_pair[1]);
+	if (channel_pair[0] >= 0)
+		channels_begin();
+	channels_wake();
 	forks = false;
 	relay_unlock();
 }
@@ -85,7 +86,7 @@ static void fork_child(void)
 		return;
 	while ((c = LIST_FIRST(&relays.children))) {
 		LIST_REMOVE(c, of_list);
-		real()->close(c->door);
+		real()->close(c->channel);
 		free(c->held);
 		free(c);
 	}
@@ -96,9 +97,9 @@ static void fork_child(void)
 	}
 	while ((r = LIST_FIRST(&relays.listeners)))
 		relay_leave(r);
-	doors_drop();
-	heir_begin(door_pair[1]);
-	if (door_pair[0] >= 0)
+	channels_drop();
+	inherited_begin(channel_pair[1]);
+	if (channel_pair[0] >= 0)
 		fd_inherit_all();
 	forks = false;
 	relay_unlock();

@@ -170,7 +170,7 @@ int held_drop(struct child *c, struct held *h)
 	return socket_unhold(rs) ? rs : -1;
 }
 
-bool child_add(int door, const struct held *held, unsigned int count)
+bool child_add(int channel, const struct held *held, unsigned int count)
 {
 	struct child *c = calloc(1, sizeof(*c));
 
@@ -182,7 +182,7 @@ bool child_add(int door, const struct held *held, unsigned int count)
 	}
 	memcpy(c->held, held, count * sizeof(*held));
 	c->count = count;
-	c->door = door;
+	c->channel = channel;
 	for (unsigned int i = 0; i < count; i++)
 		if (held[i].rs >= 0)
 			fd_hold(held[i].rs);
@@ -197,19 +197,19 @@ unsigned int child_end(struct child *c, struct held **ret_last)
 	for (unsigned int i = 0; i < c->count; i++)
 		if (socket_unhold(c->held[i].rs))
 			c->held[last++] = c->held[i];
-	real()->close(c->door);
+	real()->close(c->channel);
 	LIST_REMOVE(c, of_list);
 	*ret_last = c->held;
 	free(c);
 	return last;
 }
 
-struct child *child_find(int door)
+struct child *child_find(int channel)
 {
 	struct child *c;
 
 	LIST_FOREACH(c, &relays.children, of_list)
-		if (c->door == door)
+		if (c->channel == channel)
 			return c;
 	return NULL;
 }

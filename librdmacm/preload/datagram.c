@@ -93,7 +93,7 @@ static ssize_t peer_set(struct relay *r, const struct sockaddr *name, socklen_t 
 	int result = rconnect(r->rs, name, size);
 
 	relay_names_get(r->rs, &names);
-	heir_rename(r->number, &names);
+	inherited_rename(r->number, &names);
 	return result;
 }
 
@@ -299,7 +299,7 @@ ssize_t datagram_send(int fd, const struct msghdr *msg, int flags)
 	int error = 0, family;
 	bool has_peer;
 
-	family = heir_family(fd, &has_peer);
+	family = inherited_family(fd, &has_peer);
 	if (flags & (MSG_OOB | MSG_MORE))
 		error = EOPNOTSUPP;
 	else if (msg->msg_name)
@@ -321,7 +321,9 @@ int datagram_connect(int fd, const struct sockaddr *addr, socklen_t size)
 {
 	struct head head = { .kind = HEAD_CONNECT };
 	bool to_none = addr && size >= sizeof(addr->sa_family) && addr->sa_family == AF_UNSPEC;
-	int error = to_none ? 0 : addr ? name_check(addr, size, heir_family(fd, NULL)) : EFAULT;
+	int error = to_none ? 0
+		    : addr  ? name_check(addr, size, inherited_family(fd, NULL))
+			    : EFAULT;
 
 	if (error) {
 		errno = error;
@@ -331,7 +333,7 @@ int datagram_connect(int fd, const struct sockaddr *addr, socklen_t size)
 	/* After a shutdown of the sending direction this message fails with EPIPE. Ignore that. */
 	if (head_send(fd, &head, NULL, 0, 0) < 0 && errno != EPIPE)
 		return -1;
-	heir_set_peer(fd, addr, to_none ? 0 : head.name_size);
+	inherited_set_peer(fd, addr, to_none ? 0 : head.name_size);
 	return 0;
 }
 
@@ -339,7 +341,7 @@ int datagram_shutdown(int fd, int how)
 {
 	bool has_peer;
 
-	heir_family(fd, &has_peer);
+	inherited_family(fd, &has_peer);
 	if (real()->shutdown(fd, how) < 0)
 		return -1;
 	errno = ENOTCONN;

@@ -10,16 +10,16 @@
 #include "librdmacm/rsocket/private.h"
 
 /* Release a descriptor of a child. After the last one, tell the parent. */
-static void heir_release(int fd, int kind)
+static void inherited_release(int fd, int kind)
 {
 	if (kind <= FD_INHERITED) {
 		struct place *base = place_find(FD_INHERITED - kind);
 
 		fd_forget(fd, FD_NONE);
-		if (atomic_fetch_sub(&base->heirs, 1) == 1)
-			heir_closed(FD_INHERITED - kind);
+		if (atomic_fetch_sub(&base->inherited, 1) == 1)
+			inherited_closed(FD_INHERITED - kind);
 	} else {
-		heir_forget(fd);
+		inherited_forget(fd);
 		fd_forget(fd, FD_NONE);
 	}
 }
@@ -95,7 +95,7 @@ EXPORT int close(int fd)
 	}
 	if (rs < 0) {
 		if (rs <= FD_RELAYED)
-			heir_release(fd, rs);
+			inherited_release(fd, rs);
 		else
 			fd_forget(fd, rs);
 		return rs == FD_POLLER ? RS(rclose(fd)) : real()->close(fd);
@@ -183,7 +183,7 @@ static int copy_end(int fd, int copy, int rs)
 	else if (rs == FD_LATER)
 		fd_set_kind(copy, rs);
 	else if (fd_is_relayed(rs))
-		heir_copy(fd, copy);
+		inherited_copy(fd, copy);
 	return copy;
 }
 
@@ -213,7 +213,7 @@ static void number_vacate(int fd, int rs)
 	else if (rs == FD_POLLER)
 		close(fd);
 	else if (rs <= FD_RELAYED)
-		heir_release(fd, rs);
+		inherited_release(fd, rs);
 	else if (rs < 0)
 		fd_forget(fd, rs);
 }

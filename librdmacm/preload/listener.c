@@ -36,7 +36,7 @@ static bool end_is_gone(int fd)
 }
 
 /*
- * Return whether a child may take a connection. A killed child counts until the thread of doors
+ * Return whether a child may take a connection. A killed child counts until the thread of channels
  * sees its end. A connection passed to it would be lost, although the parent has the listener for
  * itself again.
  */
@@ -52,7 +52,7 @@ static bool has_takers(const struct relay *r)
 		LIST_FOREACH(c, &relays.children, of_list) {
 			if (!child_has(c, r->rs))
 				continue;
-			takers = !end_is_gone(c->door);
+			takers = !end_is_gone(c->channel);
 			if (takers)
 				break;
 		}

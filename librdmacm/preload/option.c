@@ -59,7 +59,7 @@ static int option_set(int fd, int rs, int level, int name, const void *value, so
 		return stream_option_set(fd, rs, level, name, value, size);
 	/* Options of a network have no meaning for the Unix domain socket. */
 	if (fd_is_relayed(rs) && level != SOL_SOCKET)
-		return relay_option_set(heir_relay(fd), level, name, value, size);
+		return relay_option_set(inherited_relay(fd), level, name, value, size);
 	r = real()->setsockopt(fd, level, name, value, size);
 	if (r == 0 && rs == FD_NONE && unlikely(fd_has_fallen(fd)) &&
 	    needs_tcp(fd, level, name, value, size))
@@ -88,7 +88,7 @@ static bool relayed_property(int fd, int rs, int level, int name, int *ret_value
 		*ret_value = rs == FD_RELAYED_DATAGRAM ? IPPROTO_UDP : IPPROTO_TCP;
 		return true;
 	case SO_DOMAIN:
-		*ret_value = heir_family(fd, NULL);
+		*ret_value = inherited_family(fd, NULL);
 		return true;
 	case SO_ACCEPTCONN:
 		*ret_value = rs == FD_RELAYED_LISTENER;
@@ -110,7 +110,7 @@ static int option_get(int fd, int rs, int level, int name, void *value, socklen_
 		return 0;
 	}
 	if (fd_is_relayed(rs) && level != SOL_SOCKET)
-		return relay_option_get(heir_relay(fd), level, name, value, size);
+		return relay_option_get(inherited_relay(fd), level, name, value, size);
 	return real()->getsockopt(fd, level, name, value, size);
 }
 

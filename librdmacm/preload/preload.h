@@ -24,10 +24,10 @@
  *   datagram.c    datagram sockets that a child uses
  *   listener.c    listeners that children use
  *   child.c       children, which inherit RDMA sockets and cannot use them
- *   door.c        the parent's service for children
+ *   channel.c        the parent's service for children
  *   atfork.c      the handlers of pthread_atfork()
  *   exit.c        exit of a process whose connections are relayed
- *   heir.c        the child's side of this service
+ *   inherited.c        the child's side of this service
  *   pass.c        messages with a descriptor
  *   fork.c        connections that use TCP until their first use, for servers that fork
  *
@@ -49,11 +49,11 @@
 #include "librdmacm/preload/config.h"
 #include "librdmacm/preload/copy.h"
 #include "librdmacm/preload/datagram.h"
-#include "librdmacm/preload/door.h"
+#include "librdmacm/preload/channel.h"
 #include "librdmacm/preload/entries.h"
 #include "librdmacm/preload/fd.h"
 #include "librdmacm/preload/fork.h"
-#include "librdmacm/preload/heir.h"
+#include "librdmacm/preload/inherited.h"
 #include "librdmacm/preload/mark.h"
 #include "librdmacm/preload/number.h"
 #include "librdmacm/preload/pass.h"

@@ -226,7 +226,7 @@ static void name_give(int fd, void *arg)
 {
 	const struct named_relay *of = arg;
 
-	heir_add(fd, of->number, of->names);
+	inherited_add(fd, of->number, of->names);
 }
 
 /* Shut down the directions of the Unix domain socket that the RDMA socket has already shut down. */

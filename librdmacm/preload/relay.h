@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Private to relay.c, listener.c, datagram.c, child.c, door.c, atfork.c and exit.c. Their threads
- * run in the process that owns the RDMA sockets.
+ * Private to relay.c, listener.c, datagram.c, child.c, channel.c, atfork.c and exit.c. Their
+ * threads run in the process that owns the RDMA sockets.
  *
  * A child inherits the numbers of RDMA sockets, but cannot use the RDMA resources of its parent.
- * Each child has a door, a Unix domain socket to its parent. The first use of an RDMA socket in the
- * child claims the socket: the child sends a request through the door. The parent answers with
- * another Unix domain socket, and a thread of the parent, the relay, moves the data between both
- * sockets. All children share this Unix domain socket, and programs that they start can inherit it.
+ * Each child has a channel, a Unix domain socket to its parent. The first use of an RDMA socket in
+ * the child claims the socket: the child sends a request through the channel. The parent answers
+ * with another Unix domain socket, and a thread of the parent, the relay, moves the data between
+ * both sockets. All children share this Unix domain socket, and programs that they start can
+ * inherit it.
  *
  * After the first claim of a connection or of a datagram socket, the parent uses the Unix domain
  * socket as well. The kernel then orders the reads and writes of all processes, as for a socket of
@@ -16,7 +17,7 @@
  * Another thread of the parent may be in a call while the socket moves to the relay. Such a call
  * fails with EBADF, and FD_CALL() repeats the call.
  *
- * Threads: one for all doors, one for each relay. They are marked: see preload.h.
+ * Threads: one for all channels, one for each relay. They are marked: see preload.h.
  *
  * Locks: relays.lock protects everything that this header declares. The order is: relays.lock,
  * locks of RDMA sockets, locks of the RDMA libraries. pthread_atfork() handlers take relays.lock
@@ -38,7 +39,7 @@ struct held {
 
 struct child {
 	LIST_ENTRY(child) of_list;
-	int door;
+	int channel;
 	struct held *held; /* connections that it has not claimed, and all listeners */
 	unsigned int count;
 };
@@ -99,13 +100,13 @@ void relay_remove(struct relay *r);
 bool child_has(const struct child *c, int rs);
 /* The connection has ended. */
 void children_forget(int rs);
-/* The rest of child.c, with the lock held. Return the child with that door, or NULL. */
-struct child *child_find(int door);
+/* The rest of child.c, with the lock held. Return the child with that channel, or NULL. */
+struct child *child_find(int channel);
 /* Add a child with copies of @held. Return: false: there is no memory. */
-bool child_add(int door, const struct held *held, unsigned int count);
+bool child_add(int channel, const struct held *held, unsigned int count);
 /*
- * Close the door of a child, and drop the child. *ret_last: its sockets without another holder; the
- * caller frees the list. Return: their number.
+ * Close the channel of a child, and drop the child. *ret_last: its sockets without another holder;
+ * the caller frees the list. Return: their number.
  */
 unsigned int child_end(struct child *c, struct held **ret_last);
 /* Return what the child holds by that name, or NULL. */
@@ -113,12 +114,12 @@ struct held *held_find(const struct child *c, int name);
 /* Drop a hold. Return: the RDMA socket to close, or -1. */
 int held_drop(struct child *c, struct held *h);
 
-/* door.c, with the lock held. Start the thread, if it does not run. */
-void doors_begin(void);
-/* Let the thread poll the doors of new children. */
-void doors_wake(void);
+/* channel.c, with the lock held. Start the thread, if it does not run. */
+void channels_begin(void);
+/* Let the thread poll the channels of new children. */
+void channels_wake(void);
 /* Forget the thread in a child, because it runs in the parent. */
-void doors_drop(void);
+void channels_drop(void);
 
 /*
  * relay.c: relay a connection or a datagram socket, with the lock held. The Unix domain socket gets

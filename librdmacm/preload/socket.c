@@ -265,7 +265,7 @@ EXPORT int accept4(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags)
 	int rs = fd_know(fd), child;
 
 	if (rs == FD_RELAYED_LISTENER)
-		return heir_accept(fd, addr, addrlen, flags);
+		return inherited_accept(fd, addr, addrlen, flags);
 	if (rs < 0) {
 		child = real()->accept4(fd, addr, addrlen, flags);
 		if (child >= 0 && rs == FD_LATER)
@@ -392,7 +392,7 @@ static int socket_shutdown(int rs, int how)
 
 static int relayed_shutdown(int fd, int rs, int how)
 {
-	bool over = rs == FD_RELAYED && relay_is_over(heir_relay(fd));
+	bool over = rs == FD_RELAYED && relay_is_over(inherited_relay(fd));
 	int r;
 
 	if (rs == FD_RELAYED_DATAGRAM)
@@ -413,12 +413,12 @@ static int name_get(int fd, int rs, bool peer, struct sockaddr *addr, socklen_t 
 	if (rs >= 0)
 		return peer ? RS(rgetpeername(rs, addr, addrlen))
 			    : RS(rgetsockname(rs, addr, addrlen));
-	if (fd_is_relayed(rs) && peer && rs == FD_RELAYED && relay_is_over(heir_relay(fd))) {
+	if (fd_is_relayed(rs) && peer && rs == FD_RELAYED && relay_is_over(inherited_relay(fd))) {
 		errno = ENOTCONN;
 		return -1;
 	}
 	if (fd_is_relayed(rs))
-		return heir_name(fd, peer, addr, addrlen);
+		return inherited_name(fd, peer, addr, addrlen);
 	return peer ? real()->getpeername(fd, addr, addrlen)
 		    : real()->getsockname(fd, addr, addrlen);
 }

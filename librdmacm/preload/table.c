@@ -165,7 +165,7 @@ void fd_inherit_all(void)
 		base = rs >= 0 ? place_find(rs) : NULL;
 		if (!base)
 			continue;
-		atomic_fetch_add(&base->heirs, 1);
+		atomic_fetch_add(&base->inherited, 1);
 		atomic_store(&place->socket, FD_INHERITED - rs + 1);
 	}
 }

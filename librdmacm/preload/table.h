@@ -19,7 +19,8 @@ struct place {
 	atomic_int socket; /* number of the socket, or FD_*, plus 1 */
 	atomic_int count;
 	atomic_int holders; /* children and relays that hold the socket of this number */
-	atomic_int heirs;   /* in a child: its descriptors of the socket that the parent has here */
+	atomic_int
+		inherited; /* in a child: its descriptors of the socket that the parent has here */
 	atomic_bool bound;
 	atomic_bool spent; /* its connect() failed */
 	atomic_bool outer;

@@ -239,25 +239,25 @@ int socket_disconnect(int fd)
 
 int socket_disconnect_relayed(int fd)
 {
-	int fresh = relay_reset(heir_relay(fd)), other = -1;
+	int fresh = relay_reset(inherited_relay(fd)), other = -1;
 	int flags = real()->fcntl(fd, F_GETFL, NULL);
 	struct entries e = {};
 
 	if (fresh < 0)
-		fresh = RS(rsocket(heir_family(fd, NULL), SOCK_STREAM | SOCK_CLOEXEC, 0));
+		fresh = RS(rsocket(inherited_family(fd, NULL), SOCK_STREAM | SOCK_CLOEXEC, 0));
 	if (fresh < 0)
 		return -1;
 	RS(rfcntl(fresh, F_SETFL, flags));
 	real()->shutdown(fd, SHUT_RDWR);
 	while ((other = fd_next(other + 1, FD_RELAYED)) >= 0) {
-		if (other == fd || !heir_is_same(fd, other))
+		if (other == fd || !inherited_is_same(fd, other))
 			continue;
 		kernel_entries_take(other, &e);
-		heir_forget(other);
+		inherited_forget(other);
 		number_replace(other, fresh, fresh);
 	}
 	kernel_entries_take(fd, &e);
-	heir_forget(fd);
+	inherited_forget(fd);
 	number_replace(fd, fresh, fresh);
 	socket_entries_give(&e);
 	return 0;

@@ -7,7 +7,7 @@
 
 #include "librdmacm/preload/fd.h"
 #include "librdmacm/preload/fork.h"
-#include "librdmacm/preload/heir.h"
+#include "librdmacm/preload/inherited.h"
 #include "librdmacm/preload/share.h"
 #include "util/util.h"
 
@@ -18,7 +18,9 @@ static inline int fd_use(int fd)
 
 	if (likely(rs > FD_ACTIVE))
 		return rs;
-	return rs <= FD_INHERITED ? heir_claim(fd) : rs >= FD_CHANGING ? fork_change_over(fd) : rs;
+	return rs <= FD_INHERITED  ? inherited_claim(fd)
+	       : rs >= FD_CHANGING ? fork_change_over(fd)
+				   : rs;
 }
 
 static inline bool fd_is_relayed(int kind)
@@ -31,7 +33,7 @@ static inline int fd_know(int fd)
 {
 	int rs = fd_socket(fd);
 
-	return unlikely(rs <= FD_INHERITED) ? heir_claim(fd) : rs;
+	return unlikely(rs <= FD_INHERITED) ? inherited_claim(fd) : rs;
 }
 
 /* Return whether a call has failed because a child claimed the socket first. */

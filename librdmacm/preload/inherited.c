@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The child's side of door.c: a number that was an RDMA socket of the parent becomes a Unix domain
- * socket at its first use. The names of such sockets are kept here, in the parent as well.
+ * The child's side of channel.c: a number that was an RDMA socket of the parent becomes a Unix
+ * domain socket at its first use. The names of such sockets are kept here, in the parent as well.
  */
 #include <fcntl.h>
 #include <netinet/in.h>
@@ -11,7 +11,7 @@
 
 #include "librdmacm/preload/preload.h"
 
-static int door = -1; /* to the process with the RDMA sockets */
+static int channel = -1; /* to the process with the RDMA sockets */
 
 struct named {
 	struct named *next;
@@ -31,7 +31,7 @@ static struct named **named_find(int fd)
 	return n;
 }
 
-void heir_add(int fd, int relay, const struct relay_names *names)
+void inherited_add(int fd, int relay, const struct relay_names *names)
 {
 	struct named *n = calloc(1, sizeof(*n));
 
@@ -41,7 +41,7 @@ void heir_add(int fd, int relay, const struct relay_names *names)
 	named = n;
 }
 
-void heir_forget(int fd)
+void inherited_forget(int fd)
 {
 	struct named **place, *n;
 
@@ -54,19 +54,19 @@ void heir_forget(int fd)
 	free(n);
 }
 
-void heir_copy(int fd, int copy)
+void inherited_copy(int fd, int copy)
 {
 	struct named *n;
 
 	relay_lock();
 	n = *named_find(fd);
 	if (n)
-		heir_add(copy, n->relay, &n->names);
+		inherited_add(copy, n->relay, &n->names);
 	fd_set_kind(copy, fd_socket(fd));
 	relay_unlock();
 }
 
-int heir_relay(int fd)
+int inherited_relay(int fd)
 {
 	struct named *n;
 	int relay;
@@ -86,7 +86,7 @@ static int name_copy(const struct sockaddr_storage *name, socklen_t size, struct
 	return 0;
 }
 
-int heir_name(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen)
+int inherited_name(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen)
 {
 	struct relay_names names = {};
 	struct named *n;
@@ -104,7 +104,7 @@ int heir_name(int fd, bool peer, struct sockaddr *addr, socklen_t *addrlen)
 		    : name_copy(&names.own, names.own_size, addr, addrlen);
 }
 
-int heir_family(int fd, bool *ret_has_peer)
+int inherited_family(int fd, bool *ret_has_peer)
 {
 	struct named *n;
 	int family;
@@ -118,7 +118,7 @@ int heir_family(int fd, bool *ret_has_peer)
 	return family;
 }
 
-bool heir_is_same(int fd, int other)
+bool inherited_is_same(int fd, int other)
 {
 	struct stat a, b;
 
@@ -126,11 +126,11 @@ bool heir_is_same(int fd, int other)
 			       a.st_dev == b.st_dev && a.st_ino == b.st_ino);
 }
 
-void heir_set_peer(int fd, const struct sockaddr *addr, socklen_t size)
+void inherited_set_peer(int fd, const struct sockaddr *addr, socklen_t size)
 {
 	relay_lock();
 	for (struct named *n = named; n; n = n->next) {
-		if (!heir_is_same(n->fd, fd))
+		if (!inherited_is_same(n->fd, fd))
 			continue;
 		memcpy(&n->names.peer, addr, min_of((size_t)size, sizeof(n->names.peer)));
 		n->names.peer_size = size;
@@ -138,7 +138,7 @@ void heir_set_peer(int fd, const struct sockaddr *addr, socklen_t size)
 	relay_unlock();
 }
 
-void heir_rename(int relay, const struct relay_names *names)
+void inherited_rename(int relay, const struct relay_names *names)
 {
 	relay_lock();
 	for (struct named *n = named; n; n = n->next)
@@ -147,38 +147,38 @@ void heir_rename(int relay, const struct relay_names *names)
 	relay_unlock();
 }
 
-/* ---- doors ---- */
+/* ---- channels ---- */
 
 /*
- * Open a door for a child, during fork(), with the lock held. Do not wait for an answer, because
+ * Open a channel for a child, during fork(), with the lock held. Do not wait for an answer, because
  * fork() waits for nobody.
  */
-int heir_door_for_child(void)
+int inherited_channel_for_child(void)
 {
-	const struct door_request request = { .op = DOOR_CHILD };
+	const struct channel_request request = { .op = CHANNEL_CHILD };
 	int ends[2];
 
-	if (door < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
+	if (channel < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) < 0)
 		return -1;
-	pass_send(door, &request, sizeof(request), ends[0]);
+	pass_send(channel, &request, sizeof(request), ends[0]);
 	real()->close(ends[0]);
 	return ends[1];
 }
 
-void heir_begin(int new_door)
+void inherited_begin(int new_channel)
 {
-	if (door >= 0)
-		real()->close(door);
-	door = new_door;
+	if (channel >= 0)
+		real()->close(channel);
+	channel = new_channel;
 }
 
-void heir_closed(int rs)
+void inherited_closed(int rs)
 {
-	const struct door_request request = { .op = DOOR_CLOSE, .name = rs };
+	const struct channel_request request = { .op = CHANNEL_CLOSE, .name = rs };
 
 	relay_lock();
-	if (door >= 0)
-		pass_send(door, &request, sizeof(request), -1);
+	if (channel >= 0)
+		pass_send(channel, &request, sizeof(request), -1);
 	relay_unlock();
 }
 
@@ -186,27 +186,27 @@ void heir_closed(int rs)
  * Claim the RDMA socket that has this number in the parent. A signal does not end the wait for the
  * answer, because the next claim would get that answer. Return: the descriptor, or -1.
  */
-static int claim(int name, struct door_answer *answer)
+static int claim(int name, struct channel_answer *answer)
 {
-	const struct door_request request = { DOOR_CLAIM, name };
+	const struct channel_request request = { CHANNEL_CLAIM, name };
 	ssize_t n;
 	int fd;
 
-	if (door < 0)
+	if (channel < 0)
 		return -1;
 	do
-		n = pass_send(door, &request, sizeof(request), -1);
+		n = pass_send(channel, &request, sizeof(request), -1);
 	while (n < 0 && errno == EINTR);
 	if (n < 0)
 		return -1;
 	do
-		n = pass_receive(door, answer, sizeof(*answer), &fd);
+		n = pass_receive(channel, answer, sizeof(*answer), &fd);
 	while (n < 0 && errno == EINTR);
 	return n == sizeof(*answer) ? fd : -1;
 }
 
 /* Replace each number of this RDMA socket of the parent. */
-static void numbers_replace(int kind, int by, const struct door_answer *answer)
+static void numbers_replace(int kind, int by, const struct channel_answer *answer)
 {
 	for (int fd = -1; (fd = fd_next(fd + 1, kind)) >= 0;) {
 		int flags = real()->fcntl(fd, F_GETFD, NULL);
@@ -214,7 +214,7 @@ static void numbers_replace(int kind, int by, const struct door_answer *answer)
 		if (by >= 0) {
 			real()->dup3(by, fd, flags & FD_CLOEXEC ? O_CLOEXEC : 0);
 			if (answer->kind != FD_NONE)
-				heir_add(fd, 0, &answer->names);
+				inherited_add(fd, 0, &answer->names);
 			fd_set_kind(fd, answer->kind);
 		} else {
 			fd_set_kind(fd, FD_INHERITED - kind); /* not usable: EBADF */
@@ -222,9 +222,9 @@ static void numbers_replace(int kind, int by, const struct door_answer *answer)
 	}
 }
 
-int heir_claim(int fd)
+int inherited_claim(int fd)
 {
-	struct door_answer answer = { .kind = FD_NONE };
+	struct channel_answer answer = { .kind = FD_NONE };
 	int kind, by, error = errno;
 
 	relay_lock();
@@ -244,7 +244,7 @@ int heir_claim(int fd)
 	return fd_socket(fd);
 }
 
-int heir_accept(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags)
+int inherited_accept(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags)
 {
 	struct relay_names names;
 	int connection;
@@ -266,7 +266,7 @@ int heir_accept(int fd, struct sockaddr *addr, socklen_t *addrlen, int flags)
 	if (!(flags & SOCK_CLOEXEC))
 		real()->fcntl(connection, F_SETFD, NULL);
 	relay_lock();
-	heir_add(connection, 0, &names);
+	inherited_add(connection, 0, &names);
 	fd_set_kind(connection, FD_RELAYED);
 	relay_unlock();
 	if (addr && addrlen)

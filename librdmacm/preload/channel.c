@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The thread that serves the doors of all children: see relay.h. */
+/* The thread that serves the channels of all children: see relay.h. */
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -8,10 +8,10 @@
 #include "librdmacm/preload/relay.h"
 
 static struct {
-	int wake; /* an eventfd: the doors changed */
+	int wake; /* an eventfd: the channels changed */
 	bool runs;
 	struct pollfd *list; /* polled by the thread; changes under relays.lock */
-} doors = { .wake = -1 };
+} channels = { .wake = -1 };
 
 /*
  * Bind a datagram socket that has no port yet. Its first send would bind the socket, and the
@@ -49,7 +49,7 @@ static void claimed_read(int rs, struct claimed *ret)
 /* Serve a claim, with the lock held. Return: the RDMA socket to close, or -1. */
 static int claim_serve(struct child *c, struct held *h, const struct claimed *claimed)
 {
-	struct door_answer answer = { .kind = claimed_kind(claimed), .names = claimed->names };
+	struct channel_answer answer = { .kind = claimed_kind(claimed), .names = claimed->names };
 	int fd = -1, ended = -1;
 
 	if (h && (h->rs < 0 || claimed->ended & RS_ENDED_BOTH))
@@ -61,7 +61,7 @@ static int claim_serve(struct child *c, struct held *h, const struct claimed *cl
 		fd = socket_share(h->rs, claimed);
 	else if (h && claimed->ended & RS_ENDED_NONE)
 		fd = ended = connection_none(h->rs, claimed);
-	pass_send(c->door, &answer, sizeof(answer), fd);
+	pass_send(c->channel, &answer, sizeof(answer), fd);
 	if (ended >= 0)
 		real()->close(ended);
 	/* From now on the child has the other end, and the kernel knows that. */
@@ -69,14 +69,14 @@ static int claim_serve(struct child *c, struct held *h, const struct claimed *cl
 }
 
 /* Return the RDMA socket that a child names, or -1. */
-static int socket_of_name(int door, int name)
+static int socket_of_name(int channel, int name)
 {
 	struct child *c;
 	struct held *h;
 	int rs;
 
 	relay_lock();
-	c = child_find(door);
+	c = child_find(channel);
 	h = c ? held_find(c, name) : NULL;
 	rs = h ? h->rs : -1;
 	relay_unlock();
@@ -85,37 +85,37 @@ static int socket_of_name(int door, int name)
 
 /* Serve a request, with the lock held. @fd: came with it. Return: the RDMA socket to close, or -1.
  */
-static int door_serve(struct child *c, const struct door_request *request,
-		      const struct claimed *claimed, int *fd)
+static int channel_serve(struct child *c, const struct channel_request *request,
+			 const struct claimed *claimed, int *fd)
 {
 	struct held *h = held_find(c, request->name);
 
-	if (request->op == DOOR_CLAIM)
+	if (request->op == CHANNEL_CLAIM)
 		return claim_serve(c, h, claimed);
-	if (request->op == DOOR_CLOSE)
+	if (request->op == CHANNEL_CLOSE)
 		return h ? held_drop(c, h) : -1;
-	if (request->op == DOOR_CHILD && *fd >= 0 && child_add(*fd, c->held, c->count))
+	if (request->op == CHANNEL_CHILD && *fd >= 0 && child_add(*fd, c->held, c->count))
 		*fd = -1;
 	return -1;
 }
 
-/* Look at a door. Only this thread reads from doors and closes them. */
-static void door_look(int door)
+/* Look at a channel. Only this thread reads from channels and closes them. */
+static void channel_look(int channel)
 {
-	struct door_request request = {};
+	struct channel_request request = {};
 	struct claimed claimed = {};
 	struct held *last = NULL;
 	unsigned int count = 0;
 	int fd, one = -1;
-	ssize_t n = pass_receive(door, &request, sizeof(request), &fd);
+	ssize_t n = pass_receive(channel, &request, sizeof(request), &fd);
 	struct child *c;
 
-	if (n == sizeof(request) && request.op == DOOR_CLAIM)
-		claimed_read(socket_of_name(door, request.name), &claimed);
+	if (n == sizeof(request) && request.op == CHANNEL_CLAIM)
+		claimed_read(socket_of_name(channel, request.name), &claimed);
 	relay_lock();
-	c = child_find(door);
+	c = child_find(channel);
 	if (c && n == sizeof(request))
-		one = door_serve(c, &request, &claimed, &fd);
+		one = channel_serve(c, &request, &claimed, &fd);
 	else if (c)
 		count = child_end(c, &last);
 	relay_unlock();
@@ -130,33 +130,33 @@ static void door_look(int door)
 
 /* Return the list of descriptors to poll. The first one wakes the thread. NULL: there is no memory.
  */
-static struct pollfd *doors_list(unsigned int *ret_count)
+static struct pollfd *channels_list(unsigned int *ret_count)
 {
 	unsigned int count = 1;
 	struct pollfd *fds;
 	struct child *c;
 
 	relay_lock();
-	free(doors.list);
+	free(channels.list);
 	LIST_FOREACH(c, &relays.children, of_list)
 		count++;
-	doors.list = fds = calloc(count, sizeof(*fds));
+	channels.list = fds = calloc(count, sizeof(*fds));
 	*ret_count = 0;
 	if (fds) {
-		fds[(*ret_count)++] = (struct pollfd){ .fd = doors.wake, .events = POLLIN };
+		fds[(*ret_count)++] = (struct pollfd){ .fd = channels.wake, .events = POLLIN };
 		LIST_FOREACH(c, &relays.children, of_list)
-			fds[(*ret_count)++] = (struct pollfd){ .fd = c->door, .events = POLLIN };
+			fds[(*ret_count)++] = (struct pollfd){ .fd = c->channel, .events = POLLIN };
 	}
 	relay_unlock();
 	return fds;
 }
 
-static void *doors_run(void *arg)
+static void *channels_run(void *arg)
 {
 	(void)arg;
 	for (;;) {
 		unsigned int count;
-		struct pollfd *fds = doors_list(&count);
+		struct pollfd *fds = channels_list(&count);
 		eventfd_t woken;
 
 		if (!fds)
@@ -166,32 +166,32 @@ static void *doors_run(void *arg)
 				eventfd_read(fds[0].fd, &woken);
 			for (unsigned int i = 1; i < count; i++)
 				if (fds[i].revents)
-					door_look(fds[i].fd);
+					channel_look(fds[i].fd);
 		}
 	}
 	return NULL;
 }
 
-void doors_begin(void)
+void channels_begin(void)
 {
-	if (!doors.runs) {
-		doors.wake = number_raise(real()->eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-		doors.runs = doors.wake >= 0 && relay_thread(doors_run, NULL) == 0;
+	if (!channels.runs) {
+		channels.wake = number_raise(real()->eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+		channels.runs = channels.wake >= 0 && relay_thread(channels_run, NULL) == 0;
 	}
 }
 
-void doors_wake(void)
+void channels_wake(void)
 {
-	if (doors.runs)
-		eventfd_write(doors.wake, 1);
+	if (channels.runs)
+		eventfd_write(channels.wake, 1);
 }
 
-void doors_drop(void)
+void channels_drop(void)
 {
-	if (doors.wake >= 0)
-		real()->close(doors.wake);
-	doors.wake = -1;
-	doors.runs = false;
-	free(doors.list);
-	doors.list = NULL;
+	if (channels.wake >= 0)
+		real()->close(channels.wake);
+	channels.wake = -1;
+	channels.runs = false;
+	free(channels.list);
+	channels.list = NULL;
 }
