@@ -124,6 +124,9 @@ enum hcr_status hca_create_key(struct hcr_call *call)
 	put32(entry + WINDOWS, 0);
 	if (status_of(entry) == STATUS_SOFTWARE)
 		set_status(entry, 0);
+	PLAY_LOG("key 0x%x: flags 0x%x, 0x%llx, %llu bytes, pages of 2^%u bytes\n", call->modifier,
+		 get32(entry + FLAGS), (unsigned long long)get64(entry + START),
+		 (unsigned long long)get64(entry + LENGTH), get32(entry + LOG_PAGE));
 	return HCR_OK;
 }
 
