@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* mana on a hostile kernel: queues in memory of the program, and their direct attributes. */
+/*
+ * mana on a hostile kernel: queues in memory of the program, and their direct attributes. With RC,
+ * on a hostile device as well.
+ */
 #include "tests/fuzz/devices/session.h"
 
 #include <infiniband/manadv.h>
@@ -55,6 +58,8 @@ static void mana_open(struct session *s)
 	};
 
 	mine.fails_after = input_u8(s->in);
+	if (device == &device_mana_rc)
+		return; /* its queues belong to the library */
 	if (mine.fails_after == 1)
 		from.free = NULL; /* refused */
 	manadv_set_context_attr(s->context, MANADV_CTX_ATTR_BUF_ALLOCATORS, &from);
@@ -194,7 +199,7 @@ static void mana_close(struct session *s)
 }
 
 const struct played played = {
-	.devices = { &device_mana },
+	.devices = { &device_mana, &device_mana_rc },
 	.open = mana_open,
 	.step = step,
 	.close = mana_close,

@@ -4,6 +4,7 @@
  * complete after all have been posted, so that each call meets the same state. */
 #include <stdio.h>
 
+#include <string.h>
 #include <valgrind/callgrind.h>
 
 #include "tests/adapters/lab/scenario/script.h"
@@ -45,10 +46,12 @@ static struct {
 
 static void open_device(void)
 {
-	static const struct ibv_qp_cap cap = { 256, 256, 1, 1, BYTES };
+	struct ibv_qp_cap cap = { 256, 256, 1, 1, BYTES };
 	bool roce;
 
 	script_open(&t.s);
+	if (!strcmp(ibv_get_device_name(t.s.context->device), "mana_0"))
+		cap.max_inline_data = 0; /* it has none */
 	roce = t.s.context->device->transport_type == IBV_TRANSPORT_IB;
 	script_qp(&t.s, roce ? IBV_QPT_RC : IBV_QPT_UD, &cap);
 	for (enum ibv_qp_state state = IBV_QPS_INIT; state <= IBV_QPS_RTS; state++)
