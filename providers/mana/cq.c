@@ -75,7 +75,7 @@ static int rc_accept(struct mana_cq *cq, uint32_t number)
 	cq->head = entries;
 	cq->credit_end = cq->head + CREDIT_LAPS * entries - 1;
 	cq->last_word = MANA_NUMBER_NONE;
-	cq->ring = cq->queue.buf.base;
+	cq->ring = cq->next = cq->queue.buf.base;
 	return 0;
 }
 

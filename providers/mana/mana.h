@@ -82,6 +82,8 @@ struct mana_cq {
 	/* The other members are for RC. */
 	struct spinlock lock;
 	const struct mana_cqe *ring; /* NULL: the program polls the queue itself */
+	const struct mana_cqe *next; /* entry that the device writes next */
+	uint32_t old_lap;	     /* phase of @next until then */
 	uint32_t mask;		     /* entries - 1 */
 	uint32_t lap_shift;	     /* bits of an index in the ring */
 	uint32_t head;		     /* entries that were read; the first is one lap */
@@ -91,7 +93,7 @@ struct mana_cq {
 	/* Queue pair of the last completion, and its number as the device writes it. */
 	struct mana_rc *last;
 	uint32_t last_word;  /* MANA_NUMBER_NONE: the queue pair may have been destroyed */
-	atomic_bool flushes; /* a queue pair failed: its requests have to be flushed */
+	atomic_bool flushes; /* a queue pair failed and is to be flushed, or there is a @rest */
 	LIST_HEAD(, mana_rc) senders;
 	LIST_HEAD(, mana_rc) receivers;
 };

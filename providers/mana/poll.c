@@ -12,62 +12,6 @@
 /* Bytes of an ibv_wc from pkey_index to the end. */
 #define WC_ADDRESS_BYTES (sizeof(struct ibv_wc) - offsetof(struct ibv_wc, pkey_index))
 
-/* Return the status for a cause that the device reports. */
-static enum ibv_wc_status status_of(uint32_t cause)
-{
-	switch (cause) {
-	case 0x005:
-	case 0x102:
-	case 0x10f:
-		return IBV_WC_LOC_LEN_ERR;
-	case 0x109:
-	case 0x201:
-	case 0x205:
-	case 0x209 ... 0x20b:
-	case 0x210 ... 0x211:
-	case 0x215 ... 0x217:
-		return IBV_WC_LOC_QP_OP_ERR;
-	case 0x143:
-	case 0x1c3:
-	case 0x202 ... 0x204:
-	case 0x206 ... 0x208:
-	case 0x220 ... 0x227:
-		return IBV_WC_LOC_PROT_ERR;
-	case 0x10b:
-	case 0x183:
-		return IBV_WC_LOC_ACCESS_ERR;
-	case 0x003:
-		return IBV_WC_REM_INV_REQ_ERR;
-	case 0x043:
-	case 0x083:
-	case 0x0c3:
-	case 0x162:
-		return IBV_WC_REM_ACCESS_ERR;
-	case 0x161:
-	case 0x163:
-		return IBV_WC_REM_OP_ERR;
-	case 0x108:
-	case 0x10a:
-	case 0x10c:
-	case 0x111:
-	case 0x145:
-	case 0x185:
-	case 0x1c5:
-	case 0x212 ... 0x214:
-	case 0x218:
-		return IBV_WC_FATAL_ERR;
-	case 0x1c7:
-	case CAUSE_FLUSHED:
-		return IBV_WC_WR_FLUSH_ERR;
-	case 0x1c6:
-		return IBV_WC_RETRY_EXC_ERR;
-	case 0x164:
-		return IBV_WC_RNR_RETRY_EXC_ERR;
-	default:
-		return IBV_WC_GENERAL_ERR;
-	}
-}
-
 /* Return whether packet @a is packet @b or a later one. */
 FLAT bool psn_reaches(uint32_t a, uint32_t b)
 {
@@ -91,7 +35,7 @@ FLAT void wc_init(const struct mana_rc *qp, uint64_t wr_id, enum ibv_wc_opcode o
 
 static void wc_fail(struct mana_cq *cq, struct ibv_wc *wc, uint32_t cause)
 {
-	wc->status = status_of(cause);
+	wc->status = mana_status(cause);
 	wc->vendor_err = cause;
 	verbs_data_wc(&cq->vcq.cq, wc);
 }
@@ -194,6 +138,12 @@ FLAT void rearm(struct mana_rc *qp, uint32_t psn)
 	mana_rc_arm(qp, (psn + 1) & PSN_MASK);
 }
 
+static void rest_keep(struct mana_cq *cq, struct mana_rest rest)
+{
+	cq->rest = rest;
+	atomic_store(&cq->flushes, true);
+}
+
 /*
  * Complete sends up to packet @psn. If all of them are reported, ask for the next completion.
  * Otherwise remember the rest.
@@ -207,7 +157,7 @@ FLAT int acknowledged(struct mana_cq *cq, struct mana_rc *qp, uint32_t psn, stru
 	if (likely(done))
 		rearm(qp, psn);
 	else
-		cq->rest = (struct mana_rest){ .qp = qp, .psn = psn };
+		rest_keep(cq, (struct mana_rest){ .qp = qp, .psn = psn });
 	return got;
 }
 
@@ -219,8 +169,8 @@ static int sends_fail(struct mana_cq *cq, struct mana_rc *qp, uint32_t psn, uint
 	int got = sends_take(qp, psn, wc, room, &done);
 
 	if (!done || got == room) {
-		cq->rest =
-			(struct mana_rest){ .qp = qp, .psn = psn, .error = cause, .failed = true };
+		rest_keep(cq, (struct mana_rest){
+				      .qp = qp, .psn = psn, .error = cause, .failed = true });
 		return got;
 	}
 	got += send_fail(qp, cause, &wc[got]);
@@ -412,46 +362,55 @@ SEPARATE int overrun(struct mana_cq *cq)
 	return -EOVERFLOW;
 }
 
-FLAT bool entry_look(const struct mana_cq *cq, uint32_t *ret_word)
+/* Return the last word of the next entry. */
+FLAT uint32_t entry_look(const struct mana_cq *cq)
 {
-	*ret_word =
-		le32toh(((const volatile struct mana_cqe *)&cq->ring[cq->head & cq->mask])->queue);
-	return ((*ret_word >> CQE_LAP_SHIFT) ^ (cq->head >> cq->lap_shift)) % CQE_LAPS == 0;
+	return le32toh(((const volatile struct mana_cqe *)cq->next)->queue);
 }
 
-/* Return whether an entry that is not new belongs to the lap before. */
+/* Return whether the device has not written the next entry. */
 FLAT bool entry_is_old(const struct mana_cq *cq, uint32_t word)
 {
-	return ((word >> CQE_LAP_SHIFT) + 1 - (cq->head >> cq->lap_shift)) % CQE_LAPS == 0;
+	return word >> CQE_LAP_SHIFT == cq->old_lap;
+}
+
+FLAT bool entry_is_new(const struct mana_cq *cq, uint32_t word)
+{
+	return word >> CQE_LAP_SHIFT == (cq->old_lap + 1) % CQE_LAPS;
 }
 
 FLAT void entry_step(struct mana_cq *cq)
 {
-	if (unlikely(++cq->head == cq->credit_end))
+	cq->next++;
+	if (unlikely(!(++cq->head & cq->mask))) {
+		cq->next = cq->ring;
+		cq->old_lap = (cq->old_lap + 1) % CQE_LAPS;
+	}
+	if (unlikely(cq->head == cq->credit_end))
 		mana_cq_announce(cq, false);
 }
 
 /* Poll a ring with a new entry, or with a rest, or with requests to flush. */
-SEPARATE int poll_found(struct mana_cq *cq, int num_entries, struct ibv_wc *wc)
+FLAT int poll_some(struct mana_cq *cq, int num_entries, struct ibv_wc *wc)
 {
 	uint32_t word, skips = cq->mask + 1;
 	int got = 0;
 
 	while (got < num_entries && skips) {
-		const struct mana_cqe *cqe = &cq->ring[cq->head & cq->mask];
 		int more;
 
 		if (unlikely(cq->rest.qp)) {
 			got += rest_take(cq, wc + got, num_entries - got);
 			continue;
 		}
-		if (!entry_look(cq, &word)) {
+		word = entry_look(cq);
+		if (unlikely(!entry_is_new(cq, word))) {
 			if (unlikely(!entry_is_old(cq, word)) && !got)
 				return overrun(cq);
 			break;
 		}
 		barrier_from_device();
-		more = take(cq, cqe, word, wc + got, num_entries - got);
+		more = take(cq, cq->next, word, wc + got, num_entries - got);
 		entry_step(cq);
 		got += more;
 		/* Skip entries that complete no request, at most as many as the ring has. */
@@ -459,6 +418,15 @@ SEPARATE int poll_found(struct mana_cq *cq, int num_entries, struct ibv_wc *wc)
 	}
 	if (unlikely(atomic_load(&cq->flushes)) && got < num_entries)
 		got += flush(cq, wc + got, num_entries - got);
+	return got;
+}
+
+/* The same, and release the lock. */
+SEPARATE int poll_found(struct mana_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	int got = poll_some(cq, num_entries, wc);
+
+	spinlock_unlock(&cq->lock);
 	return got;
 }
 
@@ -471,19 +439,31 @@ SEPARATE int not_ours(struct mana_cq *cq)
 	return -EOPNOTSUPP;
 }
 
+/* Poll a queue whose lock is held, and release it. */
+FLAT int poll_locked(struct mana_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	if (likely(entry_is_old(cq, entry_look(cq))) &&
+	    likely(!atomic_load_explicit(&cq->flushes, memory_order_relaxed))) {
+		spinlock_unlock(&cq->lock);
+		return 0;
+	}
+	return poll_found(cq, num_entries, wc);
+}
+
+SEPARATE int poll_waited(struct mana_cq *cq, int num_entries, struct ibv_wc *wc)
+{
+	spinlock_wait(&cq->lock);
+	return poll_locked(cq, num_entries, wc);
+}
+
 int mana_poll_cq(struct ibv_cq *ibcq, int num_entries, struct ibv_wc *wc)
 {
 	struct mana_cq *cq = to_mcq(ibcq);
-	uint32_t word;
-	int got = 0;
 
 	if (unlikely(!cq->ring))
 		return not_ours(cq);
-	spinlock_lock(&cq->lock);
-	if (likely(num_entries > 0) &&
-	    (entry_look(cq, &word) || unlikely(!entry_is_old(cq, word)) || unlikely(cq->rest.qp) ||
-	     unlikely(atomic_load_explicit(&cq->flushes, memory_order_relaxed))))
-		got = poll_found(cq, num_entries, wc);
-	spinlock_unlock(&cq->lock);
-	return got;
+	/* The other functions are separate, so that a poll of an empty ring saves no registers. */
+	if (unlikely(!spinlock_try(&cq->lock)))
+		return poll_waited(cq, num_entries, wc);
+	return poll_locked(cq, num_entries, wc);
 }

@@ -303,6 +303,9 @@ void mana_cq_announce(struct mana_cq *cq, bool arm);
 /* Remove the completions of a queue pair. The caller holds the locks of both queues. */
 void mana_cqs_clean(struct mana_rc *qp);
 
+/* status.c: return the status for a cause that the device reports. */
+enum ibv_wc_status mana_status(uint32_t cause);
+
 /* rc.c */
 int mana_rc_check(struct ibv_context *ctx, const struct ibv_qp_init_attr_ex *attr);
 int mana_rc_create(struct mana_rc *qp, const struct verbs_create_qp *in);

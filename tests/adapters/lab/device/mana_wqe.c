@@ -418,13 +418,13 @@ uint16_t mana_traced_id(const struct object *qp, bool receive, uint32_t index)
 	for (; receive && played->traced_receives <= index; played->traced_receives++) {
 		uint32_t unit = played->traced_receive_unit;
 
-		played->start[played->traced_receives] = unit & UNITS_MASK;
+		played->start[played->traced_receives % MANA_IDS] = unit & UNITS_MASK;
 		played->traced_receive_unit += recv_units(head_of(&qp->rq, unit));
 	}
 	for (; !receive && played->traced_sends <= index; played->traced_sends++) {
 		uint32_t unit = played->traced_send_unit, head = head_of(&qp->sq, unit);
 
-		packets_note(played, played->traced_sends,
+		packets_note(played, played->traced_sends % MANA_IDS,
 			     bytes_le32(ring_at(&qp->sq, unit, 8)) >> 8,
 			     traced_length(qp, unit, head), head >> 16 & 0x3fff);
 		played->traced_send_unit += send_units(head);
