@@ -35,7 +35,7 @@ void model_start(void);
 /* Read the receives that the process has posted, before a thread of uroce executes a packet. */
 void model_look(void);
 enum {
-	MODEL_PACKET_NS = 100000000 /* longest time that a packet waits for the rings to be read */
+	MODEL_PACKET_NS = 1000000 /* longest time that a pass of uroce waits for device_lock */
 };
 /* Take device_lock, waiting at most @ns; model_command_end() releases it. */
 bool model_lock_soon(long ns);

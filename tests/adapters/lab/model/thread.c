@@ -37,15 +37,13 @@ void model_command_end(void)
 	pthread_mutex_unlock(&device_lock);
 }
 
-/* The holder of the lock may be waiting for this thread. Therefore do not wait again after a
- * wait failed, until the lock has been free once. */
+/* The holder of the lock may be waiting for this thread. Therefore do not wait for long. */
 bool model_lock_soon(long ns)
 {
-	static atomic_bool vain;
 	struct timespec until;
 	int r = pthread_mutex_trylock(&device_lock);
 
-	if (r && !atomic_load(&vain)) {
+	if (r) {
 		clock_gettime(CLOCK_REALTIME, &until);
 		until.tv_nsec += ns;
 		if (until.tv_nsec >= 1000000000) {
@@ -56,7 +54,6 @@ bool model_lock_soon(long ns)
 		r = pthread_mutex_timedlock(&device_lock, &until);
 		atomic_fetch_sub(&waiting, 1);
 	}
-	atomic_store(&vain, r != 0);
 	return !r;
 }
 
