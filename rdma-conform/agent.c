@@ -168,7 +168,8 @@ void step_stop(struct agent_thread *t, const struct step *step, struct object *o
 		 getpid());
 	r = posix_spawnp(&child, "sh", NULL, NULL, arguments, environ);
 	if (!r) {
-		raise(SIGSTOP); /* to this thread: the process stops before raise() returns */
+		raise(SIGSTOP); /* The signal goes to this thread. Therefore the process stops
+				   before raise() returns. */
 		kill(child, SIGKILL);
 		waitpid(child, NULL, 0);
 	}

@@ -293,7 +293,7 @@ static void find_wounds(struct view *v)
 	}
 }
 
-/* Return the fill of the peer that wrote the bytes of @run, or NULL. */
+/* Return the event by which the peer filled its buffer with the bytes of @run, or NULL. */
 static const struct event *fill_of(const struct view *v, const struct event *run)
 {
 	FOR_EACH_FILL(v->c, e, s, !v->look->side)

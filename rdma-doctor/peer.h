@@ -68,8 +68,8 @@ int peer_serve(struct doctor *d);
  * @ret_why: the reason if PFC is not known */
 void pfc_report(unsigned int index, struct peer_report *report, char ret_why[PEER_TEXT]);
 
-/* peer.c: return the transfer, which the first rung starts, if it reached @step. Otherwise return
- * NULL and set the finding. */
+/* peer.c: return the transfer if it reached @step. Otherwise return NULL and set the finding.
+ * The first rung starts the transfer. */
 const struct peer *peer_get(struct doctor *d, enum peer_step step, struct finding *f);
 /* Write the result to the JSON. */
 void peer_describe(const struct peer *p);

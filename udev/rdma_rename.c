@@ -29,7 +29,7 @@ static struct nla_policy policy[RDMA_NLDEV_ATTR_MAX] = {
 	[RDMA_NLDEV_ATTR_RES_SUMMARY_ENTRY_CURR] = { .type = NLA_U64 },
 };
 
-/* What the kernel says about the device called @name. */
+/* The answer of the kernel about the device with this name. */
 struct kernel_device {
 	const char *name;
 	bool found;

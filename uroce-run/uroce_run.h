@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * uroce-run: show the files of devices that the kernel does not know to one program.
+ * uroce-run: run a program that sees the files of user-space devices. The kernel has no such files.
  *
  *   uroce_run.c  options and choice of the method
  *   files.c      the files, from queries of the verbs library
@@ -32,7 +32,8 @@ void complain(const char *fmt, ...) _printf_(1, 2);
 
 /*
  * Write the files of all devices that have none in @root/sys/class/infiniband yet. The three
- * folders must exist. @root: "" in a mount namespace, else the folder that contains the three.
+ * folders must exist. @root: "" in a mount namespace, else the folder that contains these three
+ * folders.
  * Return: the number of devices, or -errno, which is printed.
  */
 int files_write(const char *root);

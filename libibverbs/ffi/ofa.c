@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The inline functions of ofa_verbs.h as functions, as verbs.c does for verbs.h. */
+/* Export the inline functions of ofa_verbs.h. verbs.c exports those of verbs.h. */
 #include <infiniband/verbs.h>
 #include <stdlib.h>
 

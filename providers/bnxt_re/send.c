@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_post_send(): most requests are plain: a send or a write of one entry on a connection. Their
- * loop makes no function call. post_rest() posts the rest of a list from the first other request
- * on. A refused request leaves the ring as it is.
+ * ibv_post_send(): most requests are plain: a send or a write of one entry on a connection.
+ * Their loop makes no function call. post_rest() posts the first request of a list that is not
+ * plain, and all requests after it. A refused request leaves the ring as it is.
  */
 #include "providers/bnxt_re/request.h"
 #include "providers/kit/bytes.h"

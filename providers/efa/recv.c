@@ -91,8 +91,7 @@ __attribute__((noinline, cold)) static int recv_contended(struct efa_qp *qp, str
 	return recv_rest(qp, wr, bad_wr);
 }
 
-/* Post receives of one buffer without a function call. recv_rest() posts the first other receive
- * and all receives behind it. */
+/* Post receives of one buffer without a function call. recv_rest() posts the other receives. */
 int efa_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {
 	struct efa_qp *qp = to_eqp(ibqp);

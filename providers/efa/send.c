@@ -250,7 +250,8 @@ __attribute__((noinline, cold)) static int post_contended(struct efa_qp *qp, str
 	return post_mixed(qp, wr, bad_wr, 0);
 }
 
-/* The common case makes no function call. Other functions post from the first other request on. */
+/* The common case makes no function call. Other functions post the first request that is not
+ * plain, and all requests after it. */
 int efa_post_send(struct ibv_qp *ibqp, struct ibv_send_wr *wr, struct ibv_send_wr **bad_wr)
 {
 	struct efa_qp *qp = to_eqp(ibqp);

@@ -76,8 +76,8 @@ static inline bool is_plain(const struct ibv_recv_wr *wr, int room)
 	return likely(wr->num_sge == 1) && likely(room > 0) && likely(wr->sg_list);
 }
 
-/* Post a list of receives of one entry, up to the first other one. The caller holds the lock, and
- * this function releases it. */
+/* Post the receives of a list until one has more or less than one entry. The caller holds the lock,
+ * and this function releases it. */
 __attribute__((noinline)) static int recv_list(struct erdma_qp *qp, struct ibv_recv_wr *wr,
 					       struct ibv_recv_wr **bad_wr, int room)
 {

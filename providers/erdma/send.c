@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * ibv_post_send(): most requests are plain: a send or a write of one entry. Their loop makes no
- * function call. post_rest() posts the rest of a list from the first other request on. The device
- * does not read a refused request, because the head is not moved behind it.
+ * function call. post_rest() posts the first request of a list that is not plain, and all requests
+ * after it. The device does not read a refused request, because the head is not moved behind it.
  */
 #include "providers/erdma/wqe.h"
 #include "providers/kit/bytes.h"

@@ -90,8 +90,8 @@ FLAT uint32_t room_of(const struct ionic_sq *sq)
 	return sq->mask - (sq->head - atomic_load_explicit(&sq->tail, memory_order_acquire));
 }
 
-/* Return whether a request has a completion entry of its own. Datagrams, bindings and invalidations
- * have one. */
+/* Return whether a request has a completion entry of its own. Requests of datagrams, bindings and
+ * invalidations do. */
 FLAT bool is_local(const struct ionic_sq *sq, const struct send_op *op)
 {
 	return sq->datagrams || op->kind >= KIND_INVALIDATE;

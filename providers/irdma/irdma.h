@@ -166,7 +166,7 @@ struct irdma_sq {
 	uint64_t signaled; /* header bit of each request */
 	bool plain;	   /* requests of a connection, in the newer format */
 	bool datagrams, atomics, old_format, binds;
-	uint32_t even_extra; /* is added to the count of fragments if that is even */
+	uint32_t even_extra; /* added to an even number of fragments */
 	uint32_t max_read_sge, caps;
 	uint32_t number; /* little-endian */
 	char *doorbell;

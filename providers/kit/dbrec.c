@@ -89,7 +89,8 @@ static __be32 *pool_take(struct dbrec_pool *pool)
 	return record;
 }
 
-/* Ask the allocator of the parent domain. -EAGAIN: it leaves the allocation to the library. */
+/* Ask the allocator of the parent domain. -EAGAIN: the library must allocate the
+ * record itself. */
 static int parent_ask(const struct dbrec_pool *pool, struct verbs_pd *parent, __be32 **ret_record)
 {
 	void *record = parent->alloc(&parent->pd, parent->pd_context, RECORD_SIZE, RECORD_SIZE,

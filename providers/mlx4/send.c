@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * ibv_post_send(): most requests are plain. Their loop makes no function calls and is compiled
- * twice, for connections and for datagrams. post_rest() posts the rest of a list from the first
- * other request on. The adapter never owns a refused request, because its first word is not
- * written.
+ * twice, for connections and for datagrams. post_rest() posts the first request of a list that is
+ * not plain, and all requests after it. The adapter never owns a refused request, because its
+ * first word is not written.
  */
 #include "providers/mlx4/wqe.h"
 

@@ -145,7 +145,7 @@ int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);
 int mlx5_destroy_qp(struct verbs_qp *vqp);
 int mlx5_query_qp(struct verbs_qp *vqp, const struct verbs_query_qp *in);
 int mlx5_modify_qp(struct verbs_qp *vqp, const struct verbs_modify_qp *in);
-/* Return the mask of the driver's request for a transition. */
+/* Return the attribute mask that the request to the kernel driver has for a transition. */
 uint32_t mlx5_modify_mask(const struct mlx5_qp *qp, const struct verbs_modify_qp *in);
 int mlx5_modify_qp_rate_limit(struct verbs_qp *vqp, const struct ibv_qp_rate_limit_attr *attr);
 int mlx5_set_ece(struct verbs_qp *vqp, const struct ibv_ece *ece);

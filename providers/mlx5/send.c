@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * ibv_post_send(): most requests are plain. Their loop makes no function calls and is compiled
- * twice, for connections and for datagrams. post_rest() posts the rest of a list from the first
- * other request on. The adapter does not read the remains of a refused request, because no doorbell
- * covers them.
+ * twice, for connections and for datagrams. post_rest() posts the first request of a list that is
+ * not plain, and all requests after it. The adapter does not read the remains of a refused
+ * request, because no doorbell covers them.
  */
 #include "providers/mlx5/wqe.h"
 #include "providers/mlx5/wr.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * ibv_poll_cq(). Most completions are plain: successful, and of the same queue pair as the
- * completion before. Their loop makes no function call. poll_rest() polls from the first other
- * completion on.
+ * completion before. Their loop makes no function call. poll_rest() polls the first completion
+ * that is not plain, and all completions after it.
  */
 #include "providers/mthca/wqe.h"
 

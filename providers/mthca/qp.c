@@ -148,7 +148,7 @@ static void rings_open(struct mthca_qp *qp, const struct ibv_qp_init_attr_ex *at
 	sq->doorbell = uar + MTHCA_REG_SEND;
 	qp->rq_doorbell = uar + MTHCA_REG_RECV;
 	rq->shift = size->recv_shift;
-	/* With an SRQ nothing would complete receives of the ring that the kernel requires. */
+	/* The kernel requires a ring even with an SRQ, but its receives would never complete. */
 	rq->max_post = qp->srq ? 0 : size->receives;
 	rq->mask = size->receives - 1;
 	rq->wqe_sge = attr->cap.max_recv_sge;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * ibv_post_send(). Most requests are plain: connected, one entry, no fence. Their loop makes no
- * function call. The rest of a list is posted from the first other request on. A refused request
- * changes neither the links nor the place of the next request.
+ * function call. Another function posts the first request of a list that is not plain, and all
+ * requests after it. A refused request changes neither the links nor the place of the next
+ * request.
  */
 #include "providers/kit/bytes.h"
 #include "providers/mthca/wqe.h"

@@ -90,7 +90,7 @@ struct qedr_cq {
 	char *ring, *end;
 	uint32_t consumed;    /* entries */
 	uint32_t base;	      /* the doorbell's first word, without a request for an event */
-	uint32_t word;	      /* the same, with the last request for an event */
+	uint32_t word;	      /* @base with the last request for an event */
 	uint64_t last_cookie; /* as in an entry, or QEDR_COOKIE_NONE */
 	struct qedr_qp *last; /* queue pair of the last completion */
 	struct qedr_doorbell doorbell;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_poll_cq(). If the ring is empty, a register write asks the device for completions that it has
- * held back, and the ring is read again. Most completions are plain: successful, and of the same
- * queue pair as the completion before. Their loop makes no function call. poll_rest() polls from
- * the first other completion on.
+ * ibv_poll_cq(). If the ring is empty, a register write asks the device for completions that it
+ * has held back, and the ring is read again. Most completions are plain: successful, and of the
+ * same queue pair as the completion before. Their loop makes no function call. poll_rest() polls
+ * the first completion that is not plain, and all completions after it.
  */
 #include <endian.h>
 #include <stddef.h>

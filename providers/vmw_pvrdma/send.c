@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * ibv_post_send(): most requests are plain: of one entry. Their loop makes no function call and is
- * compiled twice, for connections and for datagrams. post_rest() posts the rest of a list from the
- * first other request on. The device does not read a refused request, because the tail is not moved
- * behind it.
+ * ibv_post_send(): most requests are plain: of one entry. Their loop makes no function call and
+ * is compiled twice, for connections and for datagrams. post_rest() posts the first request of a
+ * list that is not plain, and all requests after it. The device does not read a refused request,
+ * because the tail is not moved behind it.
  */
 #include "providers/vmw_pvrdma/pvrdma.h"
 

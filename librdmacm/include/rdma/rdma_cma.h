@@ -173,7 +173,7 @@ struct rdma_conn_param {
 	uint8_t responder_resources;
 	uint8_t initiator_depth;
 	uint8_t flow_control;
-	uint8_t retry_count; /* not looked at by rdma_accept() */
+	uint8_t retry_count; /* rdma_accept() ignores it */
 	uint8_t rnr_retry_count;
 	uint8_t srq;
 	uint32_t qp_num;

@@ -130,7 +130,7 @@ struct dr_chunk {
 enum dr_pool_kind {
 	DR_POOL_ENTRIES,
 	DR_POOL_CHANGES,  /* lists of changes of headers */
-	DR_POOL_PATTERNS, /* changes of headers without their data */
+	DR_POOL_PATTERNS, /* kinds of changes of headers, without values */
 	DR_POOLS,
 };
 

@@ -60,8 +60,8 @@ enum verdict resp_check_request(struct uroce_qp *qp, const struct uroce_packet *
 /* Return the IBV_ACCESS_* that the region of a request must have. */
 uint32_t resp_access_needed(const struct uroce_hdr *hdr);
 /*
- * Find the @length bytes of a request for @need like uroce_key_get(). A flush of the whole region
- * names no range: ignore its address and length.
+ * Call uroce_key_get() for the @length bytes that a request names. @need: the access. A flush of
+ * the whole region names no range: ignore its address and length.
  */
 int resp_key_get(struct uroce_qp *qp, const struct uroce_hdr *hdr, uint32_t need, uint64_t length,
 		 struct uroce_key **ret_key, uint8_t **ret_ptr);

@@ -19,7 +19,7 @@ enum {
 	IPV4_LEN = 20,
 	MESSAGE = 256,
 	HOP_LIMIT = 64,
-	SEGMENT = 4096, /* payload of one packet, for messages without packets */
+	SEGMENT = 4096, /* payload of a packet, if a path carries messages as a whole */
 	PACKET_MAX = IP_MAX + UDP_LEN + UROCE_HEADER_MAX + PATH_PACKET_MAX + 4 + 2 * ICRC_LEN,
 };
 

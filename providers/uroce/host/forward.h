@@ -16,7 +16,7 @@ void uroce_forward_free(struct uroce_forward *forward);
 
 /*
  * Ask the progress thread to connect to the process of @slot, or to all processes if @slot is 0.
- * Threads: any, with any lock.
+ * Any thread may call this function, and may hold any lock.
  */
 void uroce_forward_want(struct uroce_host *host, uint16_t slot);
 /* Connect to the requested processes. In the progress thread, no lock held. */

@@ -50,7 +50,8 @@ struct uroce_host {
 	/* [index of the QPN]; under lock, like the next four members */
 	struct uroce_resting *resting;
 	struct uroce_rest rests[PATH_STRANDS];
-	uint64_t rests_full; /* ns: before that time no block is claimed only to let numbers rest */
+	uint64_t rests_full;   /* ns: until then, claim no block for the sole purpose that used
+				  numbers rest */
 	uint16_t parts_looked; /* parts of the first block that part_look() has checked, a bit each
 				*/
 	uint32_t next_srqn;

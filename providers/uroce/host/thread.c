@@ -49,8 +49,8 @@ static bool poller_at_work(struct uroce_host *host)
 }
 
 /*
- * Take the locks of all strands. If a poller holds one for long, perhaps because this thread took
- * its processor, leave packets to pollers and begin to watch. Pairs with
+ * Take the locks of all strands. A poller may hold one for long, for example because this thread
+ * took its processor. In this case leave packets to pollers and begin to watch. Pairs with
  * uroce_thread_poller_leaves(): either that function finds the thread watching, or this function
  * finds that no poller is left.
  */

@@ -45,7 +45,7 @@ enum {
 	FOLD_MIN = 512,	 /* shorter data is not worth the method */
 	FOLD_MAX = 4608, /* bytes at a time: a packet of the largest MTU */
 	SAMPLE = 4096,
-	/* the fastest round counts, because the thread may have lost its processor in others */
+	/* of a measurement. Only the fastest round counts: others may include other threads */
 	ROUNDS = 5,
 };
 static_assert(FOLD_MIN >= TAIL_MAX, "something to fold");

@@ -185,8 +185,8 @@ static void inverse_fill(void)
 }
 
 /*
- * Return the hidden word as it is in memory. @difference: of CRCs that end @length bytes behind the
- * UDP header.
+ * Return the hidden word as it is in memory. @difference: XOR of two CRCs. Each
+ * of them covers the packet up to @length bytes behind the UDP header.
  */
 static uint32_t word_difference(uint32_t difference, uint32_t length)
 {

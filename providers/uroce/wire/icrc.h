@@ -32,8 +32,8 @@ enum {
 };
 
 /*
- * The masked headers that the ICRC covers, of packets from one address to another. In front is a
- * block of zeros, behind is room for the beginning of the packet: see icrc.c.
+ * The masked headers that the ICRC covers, of packets from one address to another. A block of
+ * zeros precedes them. Room for the beginning of the packet follows them: see icrc.c.
  */
 struct uroce_icrc {
 	uint8_t headers[ICRC_BLOCK + ICRC_GRH_LEN + ICRC_IPV6_LEN + ICRC_UDP_LEN + ICRC_BTH_MASKED +

@@ -205,7 +205,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *device);
  */
 int ibv_close_device(struct ibv_context *context);
 
-/* Descriptors that another process opened, for calls of a device that make a context from them. */
+/* Descriptors that another process opened. Some devices make a context from them. */
 struct ibv_fd_arr {
 	int *arr;
 	uint32_t count; /* of arr */

@@ -296,8 +296,8 @@ struct shm_reference {
 };
 
 /*
- * Return the size of the part of a record behind its header, or write that part. The part is the
- * payload of @tx, which leaves by @link.
+ * Return the size of the part that follows the header of a record, or write it. It is the payload
+ * of @tx, which @link sends.
  */
 uint32_t shm_reference_size(const struct uroce_tx *tx);
 void shm_reference_write(struct shm_link *link, const struct uroce_tx *tx, uint8_t *to);

@@ -62,7 +62,7 @@ struct shm_peer {
 	bool has_more;	 /* by_slot has this peer at further slots, too */
 	bool self;	 /* this process is its own peer: it has a ring and no connection */
 	bool udp_only;	 /* one of the two processes sends packets by the network path only */
-	bool fenced;	 /* each process fences for the other before it sleeps */
+	bool fenced;	 /* before a process sleeps, it makes its stores visible to the other one */
 	uint32_t wishes; /* of the peer: enum hello_wish */
 	atomic_bool dead;
 	atomic_bool ready; /* the handshake is known to be complete */

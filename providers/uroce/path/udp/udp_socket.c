@@ -26,7 +26,7 @@ static void option(int fd, int level, int name, int value)
 	(void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* Set a buffer size: with privilege beyond the limit of the system, otherwise up to it. */
+/* Set the size of a buffer. A privileged process may exceed the limit of the system. */
 static void buffer_size(int fd, int force, int ordinary)
 {
 	int size = BUFFER_BYTES;

@@ -72,7 +72,7 @@ enum {
  * - An index without a socket leaves the choice to the kernel. Any process forwards packets of
  * others while it runs.
  *
- * The first process, mostly the only one, leaves attaching the filter to the second.
+ * The first process attaches no filter, because it is mostly the only one. The second process does.
  */
 static struct sock_filter steps[STEPS] = {
 	[QPN] = LOAD(BPF_H, AT_QPN),
