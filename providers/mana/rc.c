@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* RC queue pairs: their four queues, states, and the end of those that fail. */
+/* RC queue pairs: creation, states and destruction. */
 #include "providers/kit/qp.h"
 #include "providers/mana/rc.h"
 

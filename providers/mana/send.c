@@ -75,7 +75,7 @@ FLAT enum kit_fault size_check(const struct mana_sq *sq, const struct ibv_send_w
 
 	if (unlikely(wr->send_flags & IBV_SEND_INLINE) && length)
 		return KIT_FAULT_INLINE;
-	/* More packets cannot be told from those that are complete. */
+	/* Sequence numbers cannot count more packets that are under way. */
 	if (unlikely(length > MESSAGE_BYTES_MAX) || unlikely(packets >= PSN_SIGN))
 		return KIT_FAULT_LENGTH;
 	r->length = length;
