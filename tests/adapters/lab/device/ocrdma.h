@@ -27,7 +27,8 @@ struct oc_qp {
 	uint32_t looks;
 };
 
-/* A completion is valid if its bit has the value of this round, or if the process has not cleared it. */
+/* A completion is valid if its bit has the value of this round, or if the process has not cleared
+ * it. */
 bool oc_changes_phase(void);
 
 /* Return the address handle with this number, or NULL. */
