@@ -7,7 +7,7 @@
 #include "librdmacm/sockaddr.h"
 #include "tests/unit/unit.h"
 
-#define USED	  4096 /* destinations that are remembered */
+#define USED   4096 /* destinations that are remembered */
 #define UNUSED 512
 
 /* ---- in place of the rest of rsocket and of the network ---- */
@@ -207,10 +207,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(oldest_goes, socket_new, socket_free),
 		cmocka_unit_test_setup_teardown(all_at_work, socket_new, socket_free),
-		cmocka_unit_test_setup_teardown(unused_beside_used, socket_new,
-						socket_free),
-		cmocka_unit_test_setup_teardown(unused_displace_unused, socket_new,
-						socket_free),
+		cmocka_unit_test_setup_teardown(unused_beside_used, socket_new, socket_free),
+		cmocka_unit_test_setup_teardown(unused_displace_unused, socket_new, socket_free),
 		cmocka_unit_test_setup_teardown(another_queue_pair, socket_new, socket_free),
 	};
 
