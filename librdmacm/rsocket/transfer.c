@@ -145,7 +145,8 @@ static ssize_t message_send(struct rs_socket *s, const union ds_name *to, const 
 			rs_drain(s);
 		if (d->is_moved && d->old_ah)
 			way_empty(s, d->endpoint);
-		/* rs_drain() may have added unused destinations, but it keeps the one that was used last */
+		/* rs_drain() may have added unused destinations, but it keeps the one that was used
+		 * last */
 		ds_destination_resolve(s, d);
 	}
 	/* Only the kernel can handle control messages. */

@@ -161,7 +161,7 @@ static void watch_set(struct rs_watch *w, const struct epoll_event *event)
 
 /* Return whether a removed socket was still in the kernel's epoll and has been added again. */
 static bool watch_restore(struct rs_poller *p, const struct rs_socket *s, int entry,
-			 const struct epoll_event *event)
+			  const struct epoll_event *event)
 {
 	struct rs_watch *w;
 	bool found;
