@@ -73,8 +73,8 @@ static int sys_get_answer(struct nlmsghdr *hdr, void *arg)
 	struct nlattr *attr = nlmsg_find_attr(hdr, 0, RDMA_NLDEV_SYS_ATTR_COPY_ON_FORK);
 	bool *ret_copies = arg;
 
-	if (attr && nla_len(attr) >= (int)sizeof(uint8_t))
-		*ret_copies = nla_get_u8(attr);
+	if (attr && netlink_attr_size(attr) >= sizeof(uint8_t))
+		*ret_copies = netlink_attr_u8(attr);
 	return 0;
 }
 

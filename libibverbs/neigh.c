@@ -158,25 +158,33 @@ struct link_facts {
 	uint16_t vlan;
 };
 
+static struct nlattr *attr_within(struct nlattr *nest, int type)
+{
+	return nla_find(netlink_attr_data(nest), netlink_attr_size(nest), type);
+}
+
 static uint16_t link_vlan(struct nlattr *linkinfo)
 {
-	struct nlattr *kind = nla_find(nla_data(linkinfo), nla_len(linkinfo), IFLA_INFO_KIND);
-	struct nlattr *data = nla_find(nla_data(linkinfo), nla_len(linkinfo), IFLA_INFO_DATA);
+	static const char vlan[] = "vlan";
+	struct nlattr *kind = attr_within(linkinfo, IFLA_INFO_KIND);
+	struct nlattr *data = attr_within(linkinfo, IFLA_INFO_DATA);
 	struct nlattr *id;
 
-	if (!kind || !data || nla_strcmp(kind, "vlan"))
+	if (!kind || !data || netlink_attr_size(kind) < sizeof(vlan) ||
+	    memcmp(netlink_attr_data(kind), vlan, sizeof(vlan)))
 		return NEIGH_VLAN_NONE;
-	id = nla_find(nla_data(data), nla_len(data), IFLA_VLAN_ID);
-	return id && nla_len(id) >= (int)sizeof(uint16_t) ? nla_get_u16(id) : NEIGH_VLAN_NONE;
+	id = attr_within(data, IFLA_VLAN_ID);
+	return id && netlink_attr_size(id) >= sizeof(uint16_t) ? netlink_attr_u16(id)
+							       : NEIGH_VLAN_NONE;
 }
 
 static int link_answer(struct nlmsghdr *hdr, void *arg)
 {
-	struct ifinfomsg *info = nlmsg_data(hdr);
+	struct ifinfomsg *info = NLMSG_DATA(hdr);
 	struct link_facts *ret_facts = arg;
 	struct nlattr *mac, *linkinfo;
 
-	if (!nlmsg_valid_hdr(hdr, sizeof(*info)))
+	if (!netlink_has(hdr, sizeof(*info)))
 		return -EBADMSG;
 	*ret_facts = (struct link_facts){
 		.ifindex = info->ifi_index,
@@ -184,8 +192,8 @@ static int link_answer(struct nlmsghdr *hdr, void *arg)
 		.vlan = NEIGH_VLAN_NONE,
 	};
 	mac = nlmsg_find_attr(hdr, sizeof(*info), IFLA_ADDRESS);
-	if (mac && nla_len(mac) == MAC_LEN)
-		memcpy(ret_facts->mac, nla_data(mac), MAC_LEN);
+	if (mac && netlink_attr_size(mac) == MAC_LEN)
+		memcpy(ret_facts->mac, netlink_attr_data(mac), MAC_LEN);
 	linkinfo = nlmsg_find_attr(hdr, sizeof(*info), IFLA_LINKINFO);
 	if (linkinfo)
 		ret_facts->vlan = link_vlan(linkinfo);
@@ -208,28 +216,29 @@ static void hop_read_gateway(struct nlmsghdr *hdr, int family, struct neigh_hop 
 	struct nlattr *gateway = nlmsg_find_attr(hdr, sizeof(struct rtmsg), RTA_GATEWAY);
 	struct nlattr *via = nlmsg_find_attr(hdr, sizeof(struct rtmsg), RTA_VIA);
 
-	if (gateway && nla_len(gateway) == family_length(family)) {
+	if (gateway && netlink_attr_size(gateway) == family_length(family)) {
 		hop->family = family;
-		memcpy(hop->address, nla_data(gateway), nla_len(gateway));
-	} else if (via && nla_len(via) == (int)sizeof(struct rtvia) + family_length(AF_INET6)) {
+		memcpy(hop->address, netlink_attr_data(gateway), netlink_attr_size(gateway));
+	} else if (via &&
+		   netlink_attr_size(via) == sizeof(struct rtvia) + family_length(AF_INET6)) {
 		hop->family = AF_INET6;
-		memcpy(hop->address, ((struct rtvia *)nla_data(via))->rtvia_addr,
+		memcpy(hop->address, ((struct rtvia *)netlink_attr_data(via))->rtvia_addr,
 		       family_length(AF_INET6));
 	}
 }
 
 static int route_answer(struct nlmsghdr *hdr, void *arg)
 {
-	struct rtmsg *route = nlmsg_data(hdr);
+	struct rtmsg *route = NLMSG_DATA(hdr);
 	struct neigh_hop *hop = arg;
 	struct nlattr *oif;
 
-	if (!nlmsg_valid_hdr(hdr, sizeof(*route)))
+	if (!netlink_has(hdr, sizeof(*route)))
 		return -EBADMSG;
 	hop->type = route->rtm_type;
 	oif = nlmsg_find_attr(hdr, sizeof(*route), RTA_OIF);
-	if (oif && nla_len(oif) >= (int)sizeof(uint32_t))
-		hop->ifindex = nla_get_u32(oif);
+	if (oif && netlink_attr_size(oif) >= sizeof(uint32_t))
+		hop->ifindex = netlink_attr_u32(oif);
 	hop_read_gateway(hdr, route->rtm_family, hop);
 	return 0;
 }
@@ -275,18 +284,18 @@ struct neigh_entry {
 
 static int neigh_answer(struct nlmsghdr *hdr, void *arg)
 {
-	struct ndmsg *neigh = nlmsg_data(hdr);
+	struct ndmsg *neigh = NLMSG_DATA(hdr);
 	struct neigh_entry *entry = arg;
 	struct nlattr *mac;
 
-	if (!nlmsg_valid_hdr(hdr, sizeof(*neigh)))
+	if (!netlink_has(hdr, sizeof(*neigh)))
 		return -EBADMSG;
 	mac = nlmsg_find_attr(hdr, sizeof(*neigh), NDA_LLADDR);
-	if (!mac || nla_len(mac) != MAC_LEN)
+	if (!mac || netlink_attr_size(mac) != MAC_LEN)
 		entry->state = neigh->ndm_state & ~NEIGH_STATES_VALID;
 	else {
 		entry->state = neigh->ndm_state;
-		memcpy(entry->mac, nla_data(mac), MAC_LEN);
+		memcpy(entry->mac, netlink_attr_data(mac), MAC_LEN);
 	}
 	return 0;
 }

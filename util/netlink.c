@@ -62,7 +62,7 @@ static ssize_t netlink_receive(struct nl_sock *sock, void *buffer, size_t size)
  * messages follow; -errno. */
 static int netlink_handle(struct nlmsghdr *hdr, bool single, netlink_answer_fn answer, void *arg)
 {
-	struct nlmsgerr *error = nlmsg_data(hdr);
+	struct nlmsgerr *error = NLMSG_DATA(hdr);
 	int r;
 
 	switch (hdr->nlmsg_type) {
@@ -71,7 +71,7 @@ static int netlink_handle(struct nlmsghdr *hdr, bool single, netlink_answer_fn a
 	case NLMSG_NOOP:
 		return 0;
 	case NLMSG_ERROR:
-		if (nlmsg_datalen(hdr) < (int)sizeof(*error) || error->error > 0)
+		if (!netlink_has(hdr, sizeof(*error)) || error->error > 0)
 			return -EBADMSG;
 		return error->error ? error->error : 1;
 	default:
@@ -100,7 +100,7 @@ int netlink_ask(struct nl_sock *sock, struct nl_msg *msg, netlink_answer_fn answ
 
 		if (n < 0)
 			return n;
-		for (int left = n; nlmsg_ok(hdr, left); hdr = nlmsg_next(hdr, &left)) {
+		for (int left = n; NLMSG_OK(hdr, left); hdr = NLMSG_NEXT(hdr, left)) {
 			if (hdr->nlmsg_seq != sequence)
 				continue;
 			r = netlink_handle(hdr, single, answer, arg);

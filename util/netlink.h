@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * One netlink request and its answers. Messages are built and parsed with the nlmsg_ and nla_
- * functions of libnl-3. libnl-route is not used, because its constructors cost every verbs program
+ * One netlink request and its answers. Messages are built with the nlmsg_ and nla_ functions of
+ * libnl-3, which also find attributes. Answers are read with the macros of <linux/netlink.h> and
+ * the functions below, because the dynamic linker binds each function of libnl at the start of
+ * every verbs program. libnl-route is not used, because its constructors cost every verbs program
  * as many instructions as the start of the C library.
  */
 #ifndef UTIL_NETLINK_H
 #define UTIL_NETLINK_H
+
+#include <stdbool.h>
+#include <string.h>
 
 #include <netlink/attr.h>
 #include <netlink/msg.h>
@@ -31,6 +36,53 @@ int netlink_open(int protocol, struct nl_sock **ret_sock);
  * other requests.
  */
 int netlink_ask(struct nl_sock *sock, struct nl_msg *msg, netlink_answer_fn answer, void *arg);
+
+/* Return whether the message has a family header of @size bytes. */
+static inline bool netlink_has(const struct nlmsghdr *hdr, size_t size)
+{
+	return hdr->nlmsg_len >= NLMSG_LENGTH(size);
+}
+
+static inline void *netlink_attr_data(const struct nlattr *attr)
+{
+	return (char *)attr + NLA_HDRLEN;
+}
+
+static inline size_t netlink_attr_size(const struct nlattr *attr)
+{
+	return attr->nla_len - NLA_HDRLEN;
+}
+
+/* Read a number. The caller has checked the size of the attribute. */
+
+static inline uint8_t netlink_attr_u8(const struct nlattr *attr)
+{
+	return *(uint8_t *)netlink_attr_data(attr);
+}
+
+static inline uint16_t netlink_attr_u16(const struct nlattr *attr)
+{
+	uint16_t value;
+
+	memcpy(&value, netlink_attr_data(attr), sizeof(value));
+	return value;
+}
+
+static inline uint32_t netlink_attr_u32(const struct nlattr *attr)
+{
+	uint32_t value;
+
+	memcpy(&value, netlink_attr_data(attr), sizeof(value));
+	return value;
+}
+
+static inline uint64_t netlink_attr_u64(const struct nlattr *attr)
+{
+	uint64_t value;
+
+	memcpy(&value, netlink_attr_data(attr), sizeof(value));
+	return value;
+}
 
 static inline void netlink_cleanup_socket(struct nl_sock **sock)
 {

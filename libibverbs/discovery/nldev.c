@@ -21,7 +21,7 @@ static struct nlattr *attr_find(struct nlmsghdr *hdr, int type, size_t size)
 {
 	struct nlattr *attr = nlmsg_find_attr(hdr, 0, type);
 
-	return attr && (size_t)nla_len(attr) >= size ? attr : NULL;
+	return attr && netlink_attr_size(attr) >= size ? attr : NULL;
 }
 
 /* Find a text. It ends within the attribute. */
@@ -29,7 +29,9 @@ static const char *text_find(struct nlmsghdr *hdr, int type)
 {
 	struct nlattr *attr = attr_find(hdr, type, 1);
 
-	return attr && memchr(nla_data(attr), '\0', nla_len(attr)) ? nla_data(attr) : NULL;
+	return attr && memchr(netlink_attr_data(attr), '\0', netlink_attr_size(attr))
+		       ? netlink_attr_data(attr)
+		       : NULL;
 }
 
 static int device_answer(struct nlmsghdr *hdr, void *arg)
@@ -46,10 +48,10 @@ static int device_answer(struct nlmsghdr *hdr, void *arg)
 	device = disc_device_new(nldev->list, sizeof(*device));
 	if (!device)
 		return -ENOMEM;
-	device->index = nla_get_u32(index);
+	device->index = netlink_attr_u32(index);
 	if (guid)
-		device->node_guid = htobe64(nla_get_u64(guid));
-	disc_device_type(device, type ? nla_get_u8(type) : 0);
+		device->node_guid = htobe64(netlink_attr_u64(guid));
+	disc_device_type(device, type ? netlink_attr_u8(type) : 0);
 	if (disc_device_name(device, name))
 		disc_device_drop(nldev->list, device);
 	return 0;
@@ -65,10 +67,10 @@ static int cdev_answer(struct nlmsghdr *hdr, void *arg)
 
 	if (hdr->nlmsg_type != NLDEV_TYPE(RDMA_NLDEV_CMD_GET_CHARDEV) || !number || !abi || !name)
 		return -EPROTO;
-	device->cdev = cdev_decode(nla_get_u64(number));
-	device->abi_version = nla_get_u64(abi);
+	device->cdev = cdev_decode(netlink_attr_u64(number));
+	device->abi_version = netlink_attr_u64(abi);
 	if (driver)
-		device->driver_id = nla_get_u32(driver);
+		device->driver_id = netlink_attr_u32(driver);
 	return disc_device_cdev_name(device, name);
 }
 

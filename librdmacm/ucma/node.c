@@ -78,11 +78,11 @@ static int netlink_answer(struct nlmsghdr *hdr, void *arg)
 	struct nlattr *abi = nlmsg_find_attr(hdr, 0, RDMA_NLDEV_ATTR_CHARDEV_ABI);
 	struct cm_cdev *cdev = arg;
 
-	if (!number || nla_len(number) < (int)sizeof(uint64_t))
+	if (!number || netlink_attr_size(number) < sizeof(uint64_t))
 		return -EPROTO;
-	cdev->number = cdev_decode(nla_get_u64(number));
-	if (abi && nla_len(abi) >= (int)sizeof(uint64_t))
-		cdev->abi_version = nla_get_u64(abi);
+	cdev->number = cdev_decode(netlink_attr_u64(number));
+	if (abi && netlink_attr_size(abi) >= sizeof(uint64_t))
+		cdev->abi_version = netlink_attr_u64(abi);
 	return 0;
 }
 

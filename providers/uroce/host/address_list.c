@@ -91,12 +91,12 @@ static void gid_of(int family, const void *address, union ibv_gid *ret)
 static int address_answer(struct nlmsghdr *hdr, void *arg)
 {
 	struct reading *reading = arg;
-	const struct ifaddrmsg *message = nlmsg_data(hdr);
+	const struct ifaddrmsg *message = NLMSG_DATA(hdr);
 	struct uroce_found *found;
 	struct nlattr *address, *age;
 	int length;
 
-	if (!nlmsg_valid_hdr(hdr, sizeof(*message)))
+	if (!netlink_has(hdr, sizeof(*message)))
 		return -EBADMSG;
 	if (message->ifa_index != reading->ifindex || (message->ifa_flags & IFA_F_DADFAILED))
 		return 0;
@@ -107,18 +107,18 @@ static int address_answer(struct nlmsghdr *hdr, void *arg)
 	address = nlmsg_find_attr(hdr, sizeof(*message), IFA_LOCAL);
 	if (!address)
 		address = nlmsg_find_attr(hdr, sizeof(*message), IFA_ADDRESS);
-	if (!address || nla_len(address) != length)
+	if (!address || netlink_attr_size(address) != length)
 		return 0;
 	if (reading->count == UROCE_ADDRESSES_MAX) {
 		reading->left_out++;
 		return 0;
 	}
 	found = &reading->found[reading->count];
-	gid_of(message->ifa_family, nla_data(address), &found->gid);
+	gid_of(message->ifa_family, netlink_attr_data(address), &found->gid);
 	age = nlmsg_find_attr(hdr, sizeof(*message), IFA_CACHEINFO);
 	found->created = 0;
-	if (age && nla_len(age) >= (int)sizeof(struct ifa_cacheinfo))
-		found->created = ((struct ifa_cacheinfo *)nla_data(age))->cstamp;
+	if (age && netlink_attr_size(age) >= sizeof(struct ifa_cacheinfo))
+		found->created = ((struct ifa_cacheinfo *)netlink_attr_data(age))->cstamp;
 	reading->count++;
 	return 0;
 }

@@ -133,9 +133,9 @@ struct reading {
 static int address_answer(struct nlmsghdr *hdr, void *arg)
 {
 	struct reading *reading = arg;
-	const struct ifaddrmsg *message = nlmsg_data(hdr);
+	const struct ifaddrmsg *message = NLMSG_DATA(hdr);
 
-	if (!nlmsg_valid_hdr(hdr, sizeof(*message)))
+	if (!netlink_has(hdr, sizeof(*message)))
 		return -EBADMSG;
 	if ((message->ifa_family != AF_INET && message->ifa_family != AF_INET6) ||
 	    message->ifa_index == reading->last ||
