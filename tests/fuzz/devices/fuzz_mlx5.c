@@ -151,6 +151,102 @@ static void signatures(struct session *s, struct ibv_qp *qp)
 	mlx5dv_destroy_mkey(mkey);
 }
 
+/* ---- tag matching */
+
+static void tag_post(struct session *s, struct ibv_srq *srq)
+{
+	struct ibv_sge sge[2] = { session_sge(s), session_sge(s) };
+	struct ibv_ops_wr *bad, op = {
+		.wr_id = input_u8(s->in),
+		.opcode = input_u8(s->in) % 5,
+		.flags = input_u8(s->in),
+		.tm = { .unexpected_cnt = input_u8(s->in),
+			.handle = input_u8(s->in) % 8 ? input_u8(s->in) % 8 : input_u32(s->in),
+			.add = { .recv_wr_id = input_u8(s->in),
+				 .sg_list = sge,
+				 .num_sge = input_u8(s->in) % 8 ? 1 : input_u8(s->in) % 3,
+				 .tag = input_u8(s->in),
+				 .mask = input_u8(s->in) } },
+	};
+
+	if (ibv_post_srq_ops(srq, &op, &bad))
+		MUST(bad == &op);
+}
+
+/* Let the adapter complete an operation or a message, for this index or any other. */
+static void tag_entry(struct session *s, struct object *cq)
+{
+	struct mlx5_cqe64 entry;
+
+	input_bytes(s->in, &entry, sizeof(entry));
+	entry.app = input_u8(s->in) % 8 ? 1 : entry.app;
+	entry.app_op %= 16;
+	entry.app_info = htobe16(input_u8(s->in) % 8 ? be16toh(entry.app_info) % 8
+						     : be16toh(entry.app_info));
+	entry.byte_cnt = htobe32(input_u8(s->in) % 8 ? be32toh(entry.byte_cnt) % 128
+						     : be32toh(entry.byte_cnt));
+	entry.srqn_uidx = htobe32(be32toh(entry.srqn_uidx) % 8);
+	entry.op_own = (entry.op_own & 0xc) |
+		       (input_u8(s->in) & 1 ? MLX5_CQE_NO_PACKET : MLX5_CQE_RESP_SEND) << 4;
+	if (device->room(cq))
+		device->entry(cq, &entry, sizeof(entry));
+}
+
+static void tag_poll(struct ibv_cq_ex *cq)
+{
+	struct ibv_poll_cq_attr attr = {};
+	struct ibv_wc_tm_info info;
+
+	if (ibv_start_poll(cq, &attr))
+		return;
+	ibv_wc_read_opcode(cq);
+	ibv_wc_read_wc_flags(cq);
+	ibv_wc_read_byte_len(cq);
+	ibv_wc_read_tm_info(cq, &info);
+	ibv_end_poll(cq);
+}
+
+/* An SRQ that matches tags, with its own completion queue. */
+static void tags(struct session *s)
+{
+	struct ibv_cq_init_attr_ex queue = { .cqe = 1 + input_u8(s->in) % 64,
+					     .wc_flags = IBV_WC_EX_WITH_TM_INFO |
+							 IBV_WC_EX_WITH_BYTE_LEN };
+	struct ibv_srq_init_attr_ex attr = {
+		.attr = { .max_wr = input_u8(s->in), .max_sge = 1 },
+		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_CQ |
+			     IBV_SRQ_INIT_ATTR_TM,
+		.srq_type = IBV_SRQT_TM,
+		.pd = s->pd,
+		.tm_cap = { .max_num_tags = input_u8(s->in), .max_ops = input_u8(s->in) },
+	};
+	struct ibv_cq_ex *cq = ibv_create_cq_ex(s->context, &queue);
+	struct object *of = object_at(OBJECT_CQ, object_count(OBJECT_CQ) - 1);
+	struct ibv_recv_wr recv = {}, *bad;
+	struct ibv_srq *srq;
+
+	if (!cq)
+		return;
+	attr.cq = ibv_cq_ex_to_cq(cq);
+	srq = ibv_create_srq_ex(s->context, &attr);
+	for (unsigned int n = input_u8(s->in) % 64; srq && n; n--) {
+		switch (input_u8(s->in) % 4) {
+		case 0:
+			ibv_post_srq_recv(srq, &recv, &bad);
+			break;
+		case 1:
+			tag_post(s, srq);
+			break;
+		default:
+			tag_entry(s, of);
+			tag_poll(cq);
+			break;
+		}
+	}
+	MUST(!srq || !ibv_destroy_srq(srq));
+	MUST(!ibv_destroy_cq(ibv_cq_ex_to_cq(cq)));
+}
+
 static void objects(struct session *s)
 {
 	struct mlx5dv_mkey_init_attr key = { .pd = s->pd,
@@ -208,7 +304,7 @@ static void step(struct session *s)
 	uint32_t in[ANSWER / 4] = { 0 }, out[ANSWER / 4];
 	uint8_t port, active;
 
-	switch (input_u8(s->in) % 7) {
+	switch (input_u8(s->in) % 8) {
 	case 0:
 		objects(s);
 		break;
@@ -234,6 +330,9 @@ static void step(struct session *s)
 		break;
 	case 6:
 		signatures(s, qp);
+		break;
+	case 7:
+		tags(s);
 		break;
 	}
 }
