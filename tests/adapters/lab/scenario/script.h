@@ -7,7 +7,9 @@
 #include "tests/adapters/lab/scenario/lab.h"
 
 /* Where the buffer is, so that addresses in work requests are the same in every run. */
+#ifndef SCRIPT_BUFFER
 #define SCRIPT_BUFFER 0x100000000ull
+#endif
 enum {
 	SCRIPT_BYTES = 1 << 16,
 	SCRIPT_REMOTE = 0x7000,
