@@ -5,8 +5,8 @@
 #include "providers/mana/rc.h"
 
 enum {
-	/* laps of the ring that the device may write behind the announced entry */
-	CREDIT_LAPS = CQE_LAPS / 2,
+	/* rounds of the ring that the device may write behind the announced entry */
+	CREDIT_LAPS = CQE_PHASES / 2,
 };
 
 static int cq_check(struct ibv_context *ctx, const struct verbs_create_cq *in)
@@ -70,8 +70,8 @@ static int rc_accept(struct mana_cq *cq, uint32_t number)
 	cq->queue.number = number;
 	cq->vcq.cq.cqe = entries;
 	cq->mask = entries - 1;
-	cq->lap_shift = __builtin_ctz(entries);
-	/* A new ring is that of lap 0, and the device begins with lap 1. */
+	cq->round_shift = __builtin_ctz(entries);
+	/* A new ring is that of round 0, and the device begins with round 1. */
 	cq->head = entries;
 	cq->credit_end = cq->head + CREDIT_LAPS * entries - 1;
 	cq->last_word = MANA_NUMBER_NONE;
@@ -141,7 +141,7 @@ void mana_cq_announce(struct mana_cq *cq, bool arm)
 	else
 		credit = most - (arm ? 0 : 1);
 	cq->credit_end = cq->head + credit;
-	index = (cq->credit_end - most) & (CQE_LAPS * entries - 1);
+	index = (cq->credit_end - most) & (CQE_PHASES * entries - 1);
 	mana_ring_doorbell(to_mctx(cq->vcq.cq.context)->doorbells.base, DB_CQ,
 			   cq->queue.number | (uint64_t)index << DB_VALUE_SHIFT |
 				   (arm ? DB_CQ_ARMED : 0));
@@ -172,7 +172,7 @@ static bool is_of(const struct mana_rc *qp, uint32_t word)
 	return !(((word & CQE_QUEUE_MASK) ^ queue) & ~(uint32_t)QUEUE_TYPE_MASK);
 }
 
-/* Make the entries of a queue pair complete nothing. They keep their places, because the lap
+/* Make the entries of a queue pair complete nothing. They keep their places, because the round
  * belongs to the place. */
 static void clean_locked(struct mana_cq *cq, const struct mana_rc *qp)
 {
@@ -183,7 +183,7 @@ static void clean_locked(struct mana_cq *cq, const struct mana_rc *qp)
 		struct mana_cqe *cqe = (struct mana_cqe *)&cq->ring[i & cq->mask];
 		uint32_t word = le32toh(((volatile struct mana_cqe *)cqe)->queue);
 
-		if (((word >> CQE_LAP_SHIFT) ^ (i >> cq->lap_shift)) % CQE_LAPS)
+		if (((word >> CQE_PHASE_SHIFT) ^ (i >> cq->round_shift)) % CQE_PHASES)
 			return;
 		barrier_from_device();
 		if (is_of(qp, word))

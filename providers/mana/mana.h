@@ -83,10 +83,10 @@ struct mana_cq {
 	struct spinlock lock;
 	const struct mana_cqe *ring; /* NULL: the program polls the queue itself */
 	const struct mana_cqe *next; /* entry that the device writes next */
-	uint32_t old_lap;	     /* phase of @next until then */
+	uint32_t old_phase;	     /* phase of @next until then */
 	uint32_t mask;		     /* entries - 1 */
-	uint32_t lap_shift;	     /* bits of an index in the ring */
-	uint32_t head;		     /* entries that were read; the first is one lap */
+	uint32_t round_shift;	     /* bits of an index in the ring */
+	uint32_t head;		     /* entries that were read; the first is one round */
 	uint32_t credit_end;	     /* value of @head at which the device has to learn it */
 	bool overrun;		     /* the device wrote over unread entries, which is logged */
 	struct mana_rest rest;

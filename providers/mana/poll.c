@@ -371,12 +371,12 @@ FLAT uint32_t entry_look(const struct mana_cq *cq)
 /* Return whether the device has not written the next entry. */
 FLAT bool entry_is_old(const struct mana_cq *cq, uint32_t word)
 {
-	return word >> CQE_LAP_SHIFT == cq->old_lap;
+	return word >> CQE_PHASE_SHIFT == cq->old_phase;
 }
 
 FLAT bool entry_is_new(const struct mana_cq *cq, uint32_t word)
 {
-	return word >> CQE_LAP_SHIFT == (cq->old_lap + 1) % CQE_LAPS;
+	return word >> CQE_PHASE_SHIFT == (cq->old_phase + 1) % CQE_PHASES;
 }
 
 FLAT void entry_step(struct mana_cq *cq)
@@ -384,7 +384,7 @@ FLAT void entry_step(struct mana_cq *cq)
 	cq->next++;
 	if (unlikely(!(++cq->head & cq->mask))) {
 		cq->next = cq->ring;
-		cq->old_lap = (cq->old_lap + 1) % CQE_LAPS;
+		cq->old_phase = (cq->old_phase + 1) % CQE_PHASES;
 	}
 	if (unlikely(cq->head == cq->credit_end))
 		mana_cq_announce(cq, false);

@@ -98,8 +98,8 @@ enum {
 	CQE_SYNDROME_SHIFT = 29, /* 0: the peer acknowledged the packet */
 	CQE_QUEUE_MASK = 0xffffff,
 	CQE_IS_SEND = 1 << 24,
-	CQE_LAP_SHIFT = 29,
-	CQE_LAPS = 8,
+	CQE_PHASE_SHIFT = 29,
+	CQE_PHASES = 8,
 	CAUSE_FLUSHED = 0xfff, /* of this library */
 };
 

@@ -8,9 +8,9 @@ static void fake_cq(struct fake *f, struct mana_cq *cq, const struct mana_cqe *r
 	cq->vcq.cq.context = &f->ctx.vctx.context;
 	cq->ring = cq->next = ring;
 	cq->mask = ENTRIES - 1;
-	cq->lap_shift = __builtin_ctz(ENTRIES);
+	cq->round_shift = __builtin_ctz(ENTRIES);
 	cq->head = ENTRIES;
-	cq->credit_end = cq->head + CQE_LAPS / 2 * ENTRIES - 1;
+	cq->credit_end = cq->head + CQE_PHASES / 2 * ENTRIES - 1;
 	cq->last_word = MANA_NUMBER_NONE;
 	cq->queue.number = CQ;
 }
@@ -110,7 +110,7 @@ void fake_entry(struct fake *f, int receive, struct mana_cqe cqe, uint32_t queue
 	struct mana_cqe *ring = receive ? f->recv_ring : f->send_ring;
 	uint32_t place = f->places[receive]++;
 
-	cqe.queue = htole32(queue | (1 + place / ENTRIES) << CQE_LAP_SHIFT);
+	cqe.queue = htole32(queue | (1 + place / ENTRIES) << CQE_PHASE_SHIFT);
 	ring[place % ENTRIES] = cqe;
 }
 

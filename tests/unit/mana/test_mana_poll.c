@@ -4,7 +4,7 @@
 #include "tests/unit/mana/fake.h"
 
 enum {
-	ROUNDS = 700, /* more than eight laps of the ring, after which its phases repeat */
+	ROUNDS = 700, /* more than eight rounds of the ring, after which its phases repeat */
 	RETRIES = 0x1c6,
 };
 
@@ -13,8 +13,8 @@ static void post(struct fake *f, uint64_t wr_id, unsigned int flags)
 	assert_int_equal(fake_send(f, wr_id, IBV_WR_SEND, flags, 1), 0);
 }
 
-/* Each lap of the ring has its own phase. The device learns in time how far the ring was read. */
-static void test_laps(void **state)
+/* Each round of the ring has its own phase. The device learns in time how far the ring was read. */
+static void test_phases(void **state)
 {
 	struct fake *f = fake_create();
 	struct ibv_wc wc[2];
@@ -200,7 +200,7 @@ static void test_arm(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_laps),	 cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_phases),	 cmocka_unit_test(test_parts),
 		cmocka_unit_test(test_failed),	 cmocka_unit_test(test_wrong),
 		cmocka_unit_test(test_receives), cmocka_unit_test(test_overrun),
 		cmocka_unit_test(test_clean),	 cmocka_unit_test(test_arm),

@@ -44,7 +44,7 @@ enum {
 	CQE_ACKNOWLEDGED = 7,
 	CQE_ERROR = 34,
 	CQE_IS_SEND = 1 << 24,
-	CQE_LAP_SHIFT = 29,
+	CQE_PHASE_SHIFT = 29,
 	CQE_QUEUE = 60, /* offset of the last word */
 };
 
@@ -289,10 +289,10 @@ uint32_t mana_room(struct object *cq)
 
 static void write_entry(struct object *cq, uint32_t *cqe)
 {
-	uint32_t entries = cq->ring.entries, lap = 1 + cq->produced / entries;
+	uint32_t entries = cq->ring.entries, round = 1 + cq->produced / entries;
 	uint8_t *slot = cq->ring.base + (size_t)(cq->produced & (entries - 1)) * MANA_CQE;
 
-	cqe[15] = htole32((le32toh(cqe[15]) & ~(7u << CQE_LAP_SHIFT)) | lap << CQE_LAP_SHIFT);
+	cqe[15] = htole32((le32toh(cqe[15]) & ~(7u << CQE_PHASE_SHIFT)) | round << CQE_PHASE_SHIFT);
 	cq->produced++;
 	if (!model_on()) {
 		trace_device_writes(slot, cqe, MANA_CQE);
