@@ -224,15 +224,16 @@ int rt_main(const struct rt_case *cases, int count)
 	return verdict(passed, skipped, failed);
 }
 
-/* A socket that is connected to itself: uroce keeps up to 16 of them, for numbers that peers know. */
+/* A socket that is connected to itself: uroce keeps up to 16 of them, for numbers that peers know.
+ */
 static bool connected_to_itself(int fd)
 {
 	struct sockaddr_in own = {}, peer = {};
 	socklen_t own_len = sizeof(own), peer_len = sizeof(peer);
 
 	return !getsockname(fd, (struct sockaddr *)&own, &own_len) &&
-	       !getpeername(fd, (struct sockaddr *)&peer, &peer_len) &&
-	       own.sin_family == AF_INET && own_len == peer_len && !memcmp(&own, &peer, own_len);
+	       !getpeername(fd, (struct sockaddr *)&peer, &peer_len) && own.sin_family == AF_INET &&
+	       own_len == peer_len && !memcmp(&own, &peer, own_len);
 }
 
 struct rt_use rt_use(void)

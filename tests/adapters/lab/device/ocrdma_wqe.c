@@ -165,7 +165,8 @@ static bool is_whole_send(const struct object *qp, const uint32_t *words)
 	uint32_t size = size_of(words), at = data_at(qp, words);
 
 	/* A read without data has no list. */
-	if (size < at || (size == at && words[AT_LENGTH]) || size > WORDS || words[AT_LENGTH] == UNWRITTEN)
+	if (size < at || (size == at && words[AT_LENGTH]) || size > WORDS ||
+	    words[AT_LENGTH] == UNWRITTEN)
 		return false;
 	if (is_inline(words))
 		return words[AT_LENGTH] <= OC_INLINE &&
