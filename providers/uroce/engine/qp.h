@@ -44,7 +44,7 @@ struct uroce_requester {
 	uint32_t unread_una;	/* una at the last timeout */
 	uint32_t unread_mark;	/* the path's mark behind the bytes sent before that timeout */
 	uint32_t unread;	/* bytes before the mark that the peer had not read at that time */
-	bool unread_over;	/* the peer has once read all before a mark since una moved */
+	bool unread_over;	/* since una moved, the peer has read all bytes before a mark */
 	uint64_t progress_time; /* ns: time at which una last moved */
 	uint64_t run_time;	/* ns: time of the current run; 0: not needed on a lossless path */
 	uint64_t rtt_start;	/* ns: time at which rtt_psn was sent; 0: no measurement */

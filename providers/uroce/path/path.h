@@ -172,8 +172,9 @@ struct uroce_tx {
 	int iovcnt;
 	uint32_t length;	   /* sum of the iovecs, bytes */
 	const struct uroce_qp *qp; /* the sending QP, its lock held; NULL: the connection manager */
-	/* Only for a payload longer than PATH_PACKET_MAX, which leaves by reference: the sender's
-	 * QPN and the key of each piece. The keys are held until the packet has left. */
+	/* The sender's QPN and the key of each piece. Only set for a payload longer than
+	 * PATH_PACKET_MAX, which is sent by reference. The keys are held until the packet has left.
+	 */
 	uint32_t own_qpn;
 	const uint32_t *lkeys;
 	uint32_t damage; /* bit to invert after the ICRC was computed; 0: none */

@@ -8,7 +8,7 @@
 
 #include "providers/uroce/strict/record.h"
 
-static __thread unsigned int polls; /* of this thread */
+static __thread unsigned int polls; /* polls that this thread has made */
 
 void strict_error_poll(void)
 {
@@ -80,8 +80,9 @@ void strict_error_post(struct strict_qp *qp, const char *verb, uint64_t wr_id)
 }
 
 /*
- * A program that moves the queue pair to ERR, reads its event or polls a flushed request knows that
- * the queue pair has ended. librdmacm tells of the end by an event of its own.
+ * A program that moves the queue pair to ERR, reads its event or polls a flushed request has
+ * noticed that the queue pair ended. If librdmacm created the queue pair, an event of librdmacm
+ * reports the end.
  */
 void strict_error_destroy(struct strict_qp *sqp)
 {

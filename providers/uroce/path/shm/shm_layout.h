@@ -35,10 +35,10 @@ enum {
 	SHM_WIDE = 16,
 	SHM_SLOTS = UROCE_SLOTS,
 	SHM_WORD = 64,	     /* bits of a word of `inhabited` */
-	SHM_KEYS = 1 << 14,  /* keys a board can show; others are reached by packets */
-	SHM_SERVICES = 4096, /* listeners a board can show */
+	SHM_KEYS = 1 << 14,  /* keys that a board can show; packets reach the others */
+	SHM_SERVICES = 4096, /* listeners that a board can show */
 	SHM_USES = 16,	     /* simultaneous one-sided operations of one strand on a process */
-	SHM_SEGMENTS = 256,  /* objects of memory a board can show */
+	SHM_SEGMENTS = 256,  /* memory objects that a board can show */
 	SHM_SILENT = 64,     /* accepted connections without a message yet, at most */
 };
 #define SHM_MAGIC 0x75726f63u

@@ -63,8 +63,8 @@ enum {
  * Slots are claimed from 1 on, and the kernel numbers the sockets of one address in the order of
  * bind(): mostly slot - 1.
  *
- * - A further slot belongs to the family of the first one, which identifies that among the first
- * 255 processes.
+ * - A process may have further slots. The lower bits of their numbers, the family, are its first
+ *   slot, which identifies the process among the first 255.
  *
  * - A message of the connection manager goes to QP 1 of any process. Unless it is a request, it
  * also names its process by the id that the process chose.
