@@ -118,7 +118,7 @@ static inline void datagram_put(const struct hns_sq *sq, char *wqe, const struct
 	memcpy(wqe + AT_DATA, ah->words, sizeof(ah->words));
 }
 
-/* Set the number of segments. The lower part of the word, a domain or an SRQ, does not change. */
+/* Set the number of segments. Keep the lower part of the word, which has a domain or an SRQ. */
 FLAT void count_set(char *wqe, uint32_t count)
 {
 	put_32(wqe + AT_COUNT, (get_32(wqe + AT_COUNT) & HNS_NUMBER_MASK) | count << COUNT_SHIFT);

@@ -132,8 +132,8 @@ struct irdma_sent {
 /* A request of ibv_wr_*(), from a builder until the next one. */
 struct irdma_building {
 	const struct send_op *op;  /* NULL: there is none */
-	uint64_t header;	   /* without the part of the data */
-	uint64_t data;		   /* part of the header: count of fragments, or inline bytes */
+	uint64_t header;	   /* without the bits of @data */
+	uint64_t data;		   /* bits of the header: count of fragments, or inline bytes */
 	uint64_t third;		   /* word 2 */
 	uint64_t operand, compare; /* of an atomic */
 	uint64_t wr_id, length;

@@ -8,8 +8,8 @@
 void mlx5_clock_open(struct mlx5_context *ctx);
 int mlx5_query_rt_values(struct ibv_context *ibctx, struct ibv_values_ex *values);
 /*
- * Read the clock page. -EOPNOTSUPP: the kernel has no such page; -EBUSY: an update of the page does
- * not end.
+ * Read the clock page. -EOPNOTSUPP: the kernel has no such page; -EBUSY: the kernel has not
+ * finished its update of the page.
  */
 int mlx5_clock_info_read(const struct mlx5_context *ctx, struct mlx5dv_clock_info *ret_info);
 /* Return the nanoseconds for which a reading is valid. The context must have the page. */

@@ -103,7 +103,7 @@ void mthca_records_destroy(struct mthca_records *records);
 int mthca_record_alloc(struct mthca_context *ctx, enum mthca_purpose purpose,
 		       struct mthca_record *ret_record);
 void mthca_record_free(struct mthca_context *ctx, struct mthca_record *record);
-/* Write the purpose and the number of its owner into a record. */
+/* Write the purpose of a record and the number of its owner into it. */
 void mthca_record_name(const struct mthca_record *record, enum mthca_purpose purpose,
 		       uint32_t number);
 
@@ -130,7 +130,7 @@ struct mthca_ah {
 	struct ibv_ah ah;
 	struct mthca_av *av;	    /* in @own, or in a page that the adapter reads */
 	struct mthca_ah_page *page; /* NULL: the address is part of each request */
-	uint32_t lkey;		    /* of @page */
+	uint32_t lkey;		    /* key of the memory of @page */
 	uint64_t own[4];
 };
 

@@ -3,7 +3,8 @@
  * Connections of one domain that rules of another domain use. Only an entry in memory of the owner
  * can name a context of the connections. Therefore each context has two entries when its object is
  * linked to a domain: one with the action in memory of the owner, which leads to one in memory of
- * the user. A rule of the user leads to the first of them, and the second has the rest of the rule.
+ * the user. A rule of the user leads to the owner's entry, and the user's entry holds the rest of
+ * the rule.
  */
 #include "providers/mlx5/steering/apply.h"
 

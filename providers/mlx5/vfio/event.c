@@ -26,7 +26,7 @@ enum {
 	PAGES_NONE = 0, /* operations of MANAGE_PAGES */
 	PAGES_GIVE = 1,
 	PAGES_TAKE = 2,
-	PAGES_MAX = 1 << 19, /* of one request */
+	PAGES_MAX = 1 << 19, /* pages of one request */
 
 	HEALTH_INTERVAL_MS = 1000,
 	HEALTH_MISSES = 3,
