@@ -10,7 +10,7 @@ void rs_listener_step(struct rs_socket *s); /* called by the service */
 int rs_listener_shutdown(struct rs_socket *s, int how);
 /*
  * Make the descriptor of a listener unreadable until the next connection arrives, with @lock held.
- * Call it before a sleep of a caller that does not ask for the connections that wait.
+ * A caller that sleeps, and does not accept the waiting connections, calls this first.
  */
 void rs_listener_hush(struct rs_socket *s);
 void rs_listener_close(struct rs_socket *s);

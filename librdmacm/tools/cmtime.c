@@ -65,7 +65,7 @@ struct connection {
 	struct sockaddr *to;
 	struct ibv_qp *qp; /* with -C; NULL with -m */
 	uint32_t qp_num;
-	int retries; /* retries that are left for the present step */
+	int retries; /* retries left for the present step */
 	bool failed, connected;
 	double started;
 };
@@ -86,7 +86,7 @@ static enum step present;
 /* Protects state that events change. With -C separate threads take the events. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;
-static int waiting; /* number of connections whose present step has not ended */
+static int waiting; /* connections that have not finished the present step */
 static int first_error;
 /* The CQ of all queue pairs, which carry no data. It belongs to the first device that is used. */
 static struct ibv_cq *cq;

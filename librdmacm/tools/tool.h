@@ -190,7 +190,7 @@ int tool_test_wait_received(struct tool_test *test);
 struct tool_hello {
 	const char *prefix; /* prefix of printed lines */
 	bool listen;
-	bool one_way; /* without an answer; the server sends the number of its SRQ, 0: none */
+	bool one_way; /* no answer; the server first sends the number of its SRQ, 0: none */
 	const char *node, *port;
 	int type; /* enum ibv_qp_type */
 };
