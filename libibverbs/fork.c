@@ -360,7 +360,8 @@ static int fork_try_madvise(size_t page_size)
 	return r;
 }
 
-/* Change FORK_OFF to @wanted. Return: -EINVAL if a range was registered first. */
+/* Change FORK_OFF to @wanted. Return: 0, or -EINVAL if a memory range has already been registered.
+ */
 static int fork_enter(enum fork_state wanted)
 {
 	enum fork_state found = FORK_OFF;

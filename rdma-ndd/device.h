@@ -43,9 +43,9 @@ void devices_free(struct devices *devices);
 
 /*
  * Look at every device below @class_path (/sys/class/infiniband) and write the descriptions that
- * are not yet right. Write the description of a new device in any case, because its subnet manager
- * may have another one than the kernel. Return: 0; -errno: the folder cannot be read. A missing
- * folder means that there are no devices.
+ * are not yet right. Always write the description of a new device, because its subnet manager may
+ * have a description that differs from the kernel's. Return: 0; -errno: the folder cannot be read.
+ * A missing folder means that there are no devices.
  */
 int devices_update(struct devices *devices, const char *class_path, const char *format,
 		   const char *host, struct devices_state *ret_state);

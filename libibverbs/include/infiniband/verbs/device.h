@@ -111,7 +111,8 @@ extern const struct verbs_device_ops verbs_provider_vmw_pvrdma;
 extern const struct verbs_device_ops verbs_provider_all;
 extern const struct verbs_device_ops verbs_provider_none;
 
-/* These two are in the static library only. The first takes addresses of providers up to a NULL. */
+/* These two are in the static library only. The first takes a list of providers' addresses that
+ * ends with NULL. */
 void ibv_static_providers(void *unused, ...);
 struct ibv_device **ibv_static_get_device_list(int *num_devices);
 
