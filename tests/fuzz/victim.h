@@ -80,7 +80,8 @@ static inline uint32_t victim_peer_qpn(unsigned int which)
 	return PEER_QPN + (victim.strands ? VICTIM_SPREAD : 0) + which;
 }
 
-/* Address an XRC packet to the one QP, and with a zero before the SRQ's number to its SRQ. */
+/* Address an XRC packet to the XRC queue pair. If the byte before the SRQ's number is 0, also
+ * address it to the SRQ. */
 bool victim_xrc_address(uint8_t *packet, uint32_t length);
 
 /* Begin an input. @local: the queue pairs talk to victim.peer through shared memory instead of

@@ -19,7 +19,7 @@ struct rt_lesson {
 	const char *name;
 	void (*make)(struct rt_dev *dev, char *ret_result);
 	const char *result; /* on uroce */
-	const char *rxe;    /* on soft-RoCE of Linux 6.1; NULL: as on uroce */
+	const char *rxe;    /* result on soft-RoCE of Linux 6.1; NULL: the same as on uroce */
 	const char *line;   /* a part of the log on uroce; NULL: no line names the mistake */
 	int level;	    /* level of that line; 0: 1 */
 	const char *strict; /* a part of the line of strict mode; NULL: there is no such line */

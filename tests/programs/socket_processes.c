@@ -86,7 +86,7 @@ static void *options_set(void *arg)
 	return NULL;
 }
 
-/* A child finds no lock taken, whatever threads of its parent were doing. */
+/* No lock is held in a child, even if threads of its parent were in calls. */
 static void case_fork_while_busy(void)
 {
 	struct ends e = ends_open();

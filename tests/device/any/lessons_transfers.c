@@ -192,7 +192,7 @@ static bool event_comes(struct rt_dev *dev)
 	return poll(&ready, 1, rt_is_kernel(dev) ? QUIET_MS : LONG_MS) == 1;
 }
 
-/* Poll until there are @count completions, or as long as a device without an event needs. */
+/* Poll for @count completions. Stop after the longest time that a device needs for them. */
 static int completions(struct rt_side *side, int count)
 {
 	struct ibv_wc wc;

@@ -218,8 +218,8 @@ static void *wait_in_vain(void *arg)
 	return NULL;
 }
 
-/* Two clients of receive_nothing(): the link is cut, and one polls for @events in a thread,
- * while the other is in the call @blocked. */
+/* Cut the link of two clients of receive_nothing(). One polls for @events in a thread, and the
+ * other sleeps in the call @blocked. */
 static void peer_away(int (*client)(void), short events, ssize_t (*blocked)(int))
 {
 	struct pollfd waited = { .events = events };

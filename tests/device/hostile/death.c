@@ -5,9 +5,9 @@
  * reborn
  * stopped]
  *
- * A process is killed whose child lives on and has all of its descriptors, because it was forked
- * without exec: by fork(), or by the system call, of which no library knows. The peer detects
- * the death all the same. A child by fork() has one descriptor of the device, that of the
+ * A process is killed, and its child lives on. The child has all descriptors of its parent, because
+ * it was forked without exec: by fork(), or by the bare system call, which no library sees. The
+ * peer still detects the death. A child by fork() has one descriptor of the device, that of the
  * context for importing it. That descriptor leads to the parent, and nowhere after the parent's
  * death.
  *

@@ -68,9 +68,9 @@ struct op {
 /* One direction of one QP, at the receiver. */
 struct receiver {
 	uint64_t posted; /* operations for which a receive is posted, if they need one */
-	uint64_t done;	 /* operations compared, or without comparison */
+	uint64_t done;	 /* operations that have ended, also those without a comparison */
 	uint64_t seen;	 /* compared */
-	uint64_t told;	 /* compared ones that were reported to the sender */
+	uint64_t told;	 /* operations that were compared and reported to the sender */
 	bool telling;
 };
 

@@ -287,7 +287,7 @@ static void events(void)
 	CHECK_OK(ibv_get_cq_event(pair.b.channel, &cq, &context));
 	CHECK_OK(ibv_destroy_qp(pair.b.qp));
 	CHECK_OK(pthread_create(&thread, NULL, cq_destroy, cq));
-	CHECK_OK(pthread_cancel(thread)); /* no cancellation point below a verb */
+	CHECK_OK(pthread_cancel(thread)); /* a verb is no cancellation point */
 	while (!lines("destroyed without ibv_ack_cq_events() of 1 event"))
 		usleep(1000);
 	ibv_ack_cq_events(cq, 1);

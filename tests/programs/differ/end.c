@@ -32,7 +32,7 @@ static struct lane {
 	pthread_cond_t come;
 	char line[512];
 	bool filled;
-	atomic_bool busy; /* from its line to its answer */
+	atomic_bool busy; /* true from the arrival of the line until the answer */
 	uint8_t *buffer;
 } lanes[LANES];
 

@@ -11,7 +11,7 @@ enum {
 	SENDS = 8, /* one of them stays empty, as in each queue */
 	RECEIVES = 5,
 	SHARES = 5,
-	FIRST_SHARE = 0x40, /* index that completions have of the first place of the SRQ */
+	FIRST_SHARE = 0x40, /* index of the SRQ's first place in completions */
 	ENTRIES = 8,
 	CQE = 64,
 	SEND_SGES = 4,

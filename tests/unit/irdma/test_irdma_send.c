@@ -99,7 +99,7 @@ static void test_refused(void **state)
 	fake_free(f);
 }
 
-/* No request crosses the end of a chunk, and the ring has no place behind its end. */
+/* No request crosses the end of a chunk or the end of the ring. */
 static void test_chunks(void **state)
 {
 	struct fake *f = fake_create(2);

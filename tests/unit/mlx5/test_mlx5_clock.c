@@ -13,7 +13,7 @@ static struct {
 	unsigned int pauses, ends_at; /* the writer continues after so many pauses; 0: never */
 } writer;
 
-/* Replaces the C library's function: the reader's pauses let the writer run. */
+/* Replace nanosleep(), so that the writer runs while the reader pauses. */
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left);
 int __wrap_nanosleep(const struct timespec *time, struct timespec *left)
 {

@@ -83,8 +83,8 @@ static void stream_is_no_crowd(void **state)
 	assert_true(rs_spin_begin(&spin));
 }
 
-/* No other thread took the processor: the end of a wait does not offer it, until that is tried
- * again. */
+/* If no other thread took the offered processor, the next waits end without an offer. A later wait
+ * tries an offer again. */
 static void vain_offer_is_learned(void **state)
 {
 	struct rs_spin spin;

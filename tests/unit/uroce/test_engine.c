@@ -598,8 +598,8 @@ static void test_placed_in_order(void **state)
 	sim_free(sim);
 }
 
-/* A short write behind placed writes is placed, so that later ones can be placed too. A short write
- * without placed writes before it travels as a packet. */
+/* A short write behind placed writes is placed, so that later ones can be placed too. If no write
+ * before it was placed, a short write is sent as a packet. */
 static void test_placed_small(void **state)
 {
 	struct sim *sim = placing_new();

@@ -35,7 +35,7 @@ enum {
 	RECEIVED_IMM = 2,
 	RECEIVED_WRITE_IMM = 8,
 	RECEIVED_IPV6 = 2 << 4,
-	GENERAL_ERROR = 0x3f, /* a status without a meaning of its own */
+	GENERAL_ERROR = 0x3f, /* a status for errors without a status of their own */
 	FLUSHES = 8,	      /* status of a receive that ends all posted receives */
 };
 

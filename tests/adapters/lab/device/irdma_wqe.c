@@ -76,8 +76,8 @@ static struct ibv_sge fragment_at(const uint8_t *at)
 	return (struct ibv_sge){ get_64(at), second >> 32 & 0x7fffffff, second };
 }
 
-/* Read @count fragments; the first one may be in front of the header. Fragments of nothing end the
- * list. */
+/* Read @count fragments; the first one may be in front of the header. A fragment of length 0 ends
+ * the list. */
 static int read_list(const uint8_t *wqe, uint32_t count, bool first_in_front, struct work *work)
 {
 	const uint8_t *at = wqe + (first_in_front ? 0 : IRDMA_QUANTUM);

@@ -33,12 +33,13 @@ struct mana_played_qp {
 	uint32_t first_psn[MANA_IDS]; /* by the id of a send */
 	uint32_t last_psn[MANA_IDS];
 	uint32_t start[MANA_IDS]; /* first unit, by the id of a receive */
-	/* Run mode: the request that the model was given last, which it may not have accepted. */
+	/* Run mode: the last request that was passed to the model. The model may have refused it.
+	 */
 	struct {
 		uint32_t unit;
 		uint32_t read_units; /* of the second entry of a read */
 	} sent, received;
-	uint32_t traced_sends, traced_receives; /* requests, in a trace */
+	uint32_t traced_sends, traced_receives; /* number of requests in a trace */
 	uint32_t traced_send_unit, traced_receive_unit;
 	bool failed[2]; /* the device has reported a failure: send, receive */
 };

@@ -409,8 +409,8 @@ static uint64_t traced_length(const struct object *qp, uint32_t unit, uint32_t h
 	return length;
 }
 
-/* Walk over the requests, which are still there: a scenario completes a request before the ring has
- * gone round. */
+/* Walk over the requests. They are still in the ring, because a scenario completes each request
+ * before its place is used again. */
 uint16_t mana_traced_id(const struct object *qp, bool receive, uint32_t index)
 {
 	struct mana_played_qp *played = qp->device;

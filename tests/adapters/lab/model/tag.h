@@ -21,8 +21,8 @@ enum tag_event {
 	TAG_REMOVED,
 	TAG_SYNCED,
 	TAG_MATCHED,	/* the data will be fetched */
-	TAG_FETCHED,	/* these data are there */
-	TAG_WHOLE,	/* a message matched, and its data are there */
+	TAG_FETCHED,	/* the data have been fetched */
+	TAG_WHOLE,	/* a message matched, and its data have arrived */
 	TAG_SOFTWARE,	/* a message matched, and the process fetches the data */
 	TAG_CANCELED,	/* the data could not be fetched */
 	TAG_UNEXPECTED, /* the message is in a receive of the queue */

@@ -2,8 +2,8 @@
 /* Trace mode writes the actions of a provider as lines of text. Queue memory is compared with a
  * copy at each step, command and register store; stores to registers are executed one by one
  * (store.c). Threads take turns: a command, a mapping, its end and a store to a register hold
- * device_lock. The thread that compares next writes all stores to memory, also those of other
- * threads. */
+ * device_lock. The next thread that compares writes the memory stores of all threads into the
+ * trace. */
 #ifndef DEVICES_TRACE_H
 #define DEVICES_TRACE_H
 

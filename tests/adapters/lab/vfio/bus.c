@@ -58,7 +58,7 @@ static int memory_unmap(const struct vfio_iommu_type1_dma_unmap *unmap)
 	return failed(EINVAL);
 }
 
-/* Describe the IOMMU, with a list of addresses behind the struct if the fault wants it. */
+/* Describe the IOMMU. With the fault for it, add a list of addresses behind the struct. */
 static int iommu_describe(struct vfio_iommu_type1_info *info)
 {
 	struct vfio_info_cap_header *cap = (void *)(info + 1);
