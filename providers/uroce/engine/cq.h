@@ -37,8 +37,8 @@ struct uroce_cq {
 	atomic_uint strands;
 	uint8_t strand; /* strand of its next connected QP, if strand_given; under host->lock */
 	bool strand_given;
-	/* Hints of a poller about other strands: strands that no other thread seems to poll, the
-	 * epochs that show this, and the number of polls without a result. */
+	/* Hints for a poller about other strands: strands that apparently no thread polls, the
+	 * epochs that show this, and the number of polls that found nothing. */
 	atomic_uint deserted;
 	atomic_uint seen_epoch[PATH_STRANDS];
 	atomic_uint idle_looks;

@@ -6,9 +6,7 @@ enum {
 	ACK_COALESCE_LOSSY = 4, /* messages that one acknowledgement may cover on a network */
 	/* passes for which a withheld acknowledgement waits for the next message */
 	ACK_PASSES = 128,
-	/*
-	 * passes without a packet, after which no packet is expected to carry the acknowledgement
-	 */
+	/* idle passes after which the acknowledgement gets a packet of its own */
 	LAZY_PASSES = 32,
 	ACK_WAITERS = 64, /* limit of QPs with waiting acknowledgements at the same time */
 	FULL_TRIES = 64,  /* limit of QPs without room that a pass tries */

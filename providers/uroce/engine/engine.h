@@ -33,7 +33,7 @@
  *   cq->lock             CQE ring, armed flags: push, poll
  *   strand's blocked_lock, pending_lock
  *                        QPs that wait for room; CQs whose channel was full
- *   keys->lock           key table: registration; look-ups count themselves in instead
+ *   keys->lock key table: registration; look-ups increment a counter instead
  *
  * No code holds two QP locks. A strand's acks, acks_urgent and pass counters are under the owner's
  * lock of that strand. This lock is taken before all of these, and the caller holds it when it

@@ -23,7 +23,8 @@ enum {
 struct uroce_keys_watch {
 	void (*show)(struct uroce_keys_watch *watch, const struct uroce_key *key);
 	void (*hide)(struct uroce_keys_watch *watch, const struct uroce_key *key);
-	/* Wait until no process uses the hidden region by its own check; without the lock. */
+	/* Wait until no process uses the hidden region on the basis of its own check. The lock is
+	 * not held. */
 	void (*wait)(struct uroce_keys_watch *watch, const struct uroce_key *key);
 };
 
@@ -164,7 +165,7 @@ int uroce_key_free(struct uroce_keys *keys, struct uroce_key *key);
 void uroce_key_publish(struct uroce_keys *keys, struct uroce_key *key);
 /*
  * Make an entry unusable, and return when it is not in use any more. Release keys->lock during the
- * wait, because a user may be slow or stopped; no look-up finds the entry meanwhile.
+ * wait, because a user may be slow or stopped. During this time no look-up finds the entry.
  */
 void uroce_key_withdraw(struct uroce_keys *keys, struct uroce_key *key);
 

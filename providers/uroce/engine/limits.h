@@ -5,7 +5,7 @@
 
 /* The limits of the device; query_device and the create checks read the same numbers. */
 enum {
-	UROCE_MAX_QP = 65000, /* of one process: the QPN has 16 bits for it */
+	UROCE_MAX_QP = 65000, /* QPs of one process: the QPN has 16 bits for them */
 	UROCE_MAX_CQ = 65536,
 	UROCE_MAX_SRQ = 65536,
 	UROCE_MAX_WR = 1 << 16,

@@ -70,10 +70,10 @@ uint32_t uroce_wqe_segment(const struct uroce_qp *qp, const struct uroce_swqe *w
 
 /*
  * Return the packets of one part of a read. A responder sends all responses to a request without
- * further permission. Therefore, on a network, one request asks for about as many as the window
- * permits, and a loss wastes no more. A longer part is cheaper, because the two ends of a part
- * leave apart from the packets between them. All parts of a read have one size, because a responder
- * refuses a repeated request that goes beyond the end of the original one.
+ * further permission. Therefore, on a network, one request asks for about as many packets as the
+ * window permits, so that a loss wastes only these. A longer part is cheaper, because the two ends
+ * of a part leave apart from the packets between them. All parts of a read have one size, because a
+ * responder refuses a repeated request that goes beyond the end of the original one.
  */
 static uint16_t read_part_packets(const struct uroce_qp *qp, const struct uroce_swqe *wqe)
 {

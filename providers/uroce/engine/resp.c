@@ -242,8 +242,8 @@ static void complete(struct uroce_qp *qp, const struct uroce_packet *pkt)
 
 void resp_ack_owe(struct uroce_qp *qp, uint8_t syndrome)
 {
-	/* A NAK of a gap remains until the gap is closed: the acknowledgement of a duplicate must
-	 * not replace it. */
+	/* The NAK of a gap stays valid until the gap is closed. The acknowledgement of a duplicate
+	 * must not replace it. */
 	if (qp->resp.ack_due && qp->resp.nak_sent && syndrome == (AETH_ACK | AETH_ACK_NO_CREDIT))
 		return;
 	if (qp->resp.ack_withheld) /* the peer continued without the acknowledgement */
@@ -371,8 +371,8 @@ static void respond(struct uroce_qp *qp, const struct uroce_packet *pkt, enum ve
 		break;
 	case RESP_REFERENCE:
 		/*
-		 * Keep the state of this side. The message arrives again as a copy, unless the
-		 * sender cannot read its memory either.
+		 * Keep the state of this side. The sender then sends the message again as a copy,
+		 * if it can read its own memory.
 		 */
 		ask_again(qp, AETH_NAK | NAK_REFERENCE);
 		break;

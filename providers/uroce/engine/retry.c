@@ -172,7 +172,7 @@ static uint64_t probe_deadline(const struct uroce_qp *qp)
 	const struct uroce_requester *req = &qp->req;
 	uint64_t wait = probe_wait(req);
 
-	/* A lossless path loses no packets, but a QP that is not ready drops them. */
+	/* A lossless path delivers all packets, but a QP that is not ready drops them. */
 	return req->progress_time +
 	       (qp->av.path->lossless ? timeout_ns(qp) : min_of(wait, timeout_ns(qp)));
 }
@@ -225,10 +225,10 @@ static bool peer_only_slow(const struct uroce_qp *qp)
 
 /*
  * Return whether the peer is still reading the packets that were sent before the last timeout. The
- * wait begins again as long as the peer makes progress, however slow it is. On a loaded machine
- * this may take any time, and repeated packets would make the peer slower.
- * Do this for one mark only: a peer that has read the packet and does not answer may go on to read
- * packets of other QPs.
+ * wait begins again whenever the peer makes progress, even if the progress is slow. On a loaded
+ * machine this may take any time, and repeated packets would make the peer slower. Do this for one
+ * mark only: a peer that has read the packet and does not answer may go on to read packets of other
+ * QPs.
  */
 static bool peer_is_behind(struct uroce_qp *qp, uint64_t now)
 {
@@ -251,8 +251,8 @@ static bool peer_is_behind(struct uroce_qp *qp, uint64_t now)
 
 /*
  * Return whether a timeout costs a retry. A slow peer has more time, but not unlimited time,
- * because it may have been stopped. A peer that copies has unlimited time: an adapter would
- * acknowledge meanwhile.
+ * because it may have been stopped. A peer that copies has unlimited time, because an adapter would
+ * send acknowledgements during the copy.
  */
 static bool timeout_costs(struct uroce_qp *qp, uint64_t now)
 {

@@ -17,7 +17,7 @@ static bool window_is_bound(const struct uroce_key *mw)
 	return mw->parent;
 }
 
-/* Unbind a window, and wait until it is unused. Releases keys->lock meanwhile. */
+/* Unbind a window, and wait until it is unused. Releases keys->lock during the wait. */
 static void window_unbind(struct uroce_keys *keys, struct uroce_key *mw)
 {
 	uroce_key_withdraw(keys, mw);
@@ -59,7 +59,7 @@ static int bind_check(const struct uroce_key *mw, const struct ibv_pd *pd,
 		return -EINVAL;
 	if (mw->mw_type == IBV_MW_TYPE_1)
 		return wqe->bind.access & IBV_ACCESS_ZERO_BASED ? -EINVAL : 0;
-	/* Type 2: only an unbound window, and never to length 0. */
+	/* A window of type 2 is bound only if it is unbound, and never with length 0. */
 	return window_is_bound(mw) || !wqe->bind.length ? -EINVAL : 0;
 }
 
