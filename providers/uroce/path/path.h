@@ -118,7 +118,7 @@ struct uroce_av {
 	struct uroce_path *path; /* NULL: not resolved */
 	void *peer;		 /* the path's handle of the destination, or NULL */
 	struct uroce_route route;
-	union uroce_address addr; /* of the destination */
+	union uroce_address addr; /* address of the destination */
 	uint32_t mtu;		  /* largest payload of one packet on this path, bytes */
 	uint32_t ref_min; /* RC messages of at least this size travel as one packet, by reference;
 			     0: never */
@@ -246,8 +246,8 @@ struct uroce_path_ops {
 	 */
 	void (*reroute)(struct uroce_path *path, const struct uroce_av *av, uint32_t dest_qpn);
 	/* Copy a payload by reference into memory of this process. Return: 0; -EFAULT: @dst is not
-	 * accessible; -ESTALE: the sender's memory is gone or may not be read any more. NULL: the
-	 * path never sends references. */
+	 * accessible; -ESTALE: the sender's memory no longer exists or may no longer be read. NULL:
+	 * the path never sends references. */
 	int (*fetch)(struct uroce_path *path, const struct uroce_payload *payload, uint32_t offset,
 		     void *dst, uint32_t length);
 	/* Return whether the destination QP is known to receive from @own_qpn. NULL: the path
@@ -379,7 +379,7 @@ struct path_host {
 	_Atomic uint16_t blocks[UROCE_BLOCKS];
 	/* send no packets through shared memory, not even to processes of this host */
 	bool udp_only;
-	/* share memory with this user's processes of other PID namespaces, too */
+	/* also share memory with this user's processes of other PID namespaces */
 	bool any_namespace;
 	struct uroce_capture *capture; /* sees each packet; NULL: no capture */
 	/*

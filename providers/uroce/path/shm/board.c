@@ -97,8 +97,8 @@ void uroce_board_wait(struct uroce_shm *shm)
 		sched_yield();
 }
 
-/* Wait for the end of all selected copies. A copy takes microseconds. A process that was stopped
- * during a copy holds up its peer until it continues or ends, because a copy cannot be
+/* Wait for the end of all selected copies. A copy takes microseconds. If a process is stopped
+ * during a copy, its peer waits until the process continues or ends, because a copy cannot be
  * cancelled. */
 static void users_wait(struct uroce_shm *shm, unsigned int slot, const struct wanted_use *want,
 		       const char *what, uint32_t number)

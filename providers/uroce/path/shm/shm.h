@@ -108,7 +108,7 @@ enum {
 
 /* Numbers that rest after the end of this process. */
 struct shm_rest {
-	atomic_bool begun; /* a peer may know one of them */
+	atomic_bool begun; /* a peer may know a number of this part */
 	int fd;		   /* socket that makes them rest; -1 or -errno: they do not */
 };
 
@@ -149,7 +149,7 @@ struct uroce_shm {
 	struct shm_link_list links[PATH_STRANDS];
 	atomic_uint peer_count; /* peers in that list */
 	atomic_uint asked;	/* calls that a thread has asked for */
-	atomic_uint ahead;	/* calls that no thread has asked for yet */
+	atomic_uint ahead;	/* calls ahead that no thread has asked for yet */
 	/* former peers, which address vectors may still name; under lock */
 	struct shm_peer_list gone;
 	unsigned int gone_count; /* in that list; written under lock by the thread that watches */
@@ -164,7 +164,7 @@ struct uroce_shm {
 	uint64_t complete_next;
 	uint64_t complete_begun; /* ns: time of the last check */
 	bool complete;
-	bool complete_cheap; /* the last check was short, so the next may follow at once */
+	bool complete_cheap; /* the last check was short, so the next one may follow immediately */
 };
 
 /*
@@ -288,8 +288,8 @@ static inline const struct shm_board *uroce_shm_board(struct shm_peer *peer)
 const struct shm_board *uroce_shm_board_borrow(struct shm_peer *peer);
 void uroce_shm_board_return(struct shm_peer *peer, const struct shm_board *board);
 /*
- * Return whether the peer can read memory of this process, as far as the peer has tried. Threads:
- * any.
+ * Return whether the peer can read memory of this process; true if the peer has not tried yet.
+ * Threads: any.
  */
 bool uroce_shm_readable(struct shm_peer *peer);
 /* Handle a readable connection of a peer: end of the handshake, GONE, or the peer's death. */
@@ -300,7 +300,7 @@ static inline bool uroce_shm_peer_dead(const struct shm_peer *peer)
 {
 	return atomic_load_explicit(&peer->dead, memory_order_relaxed);
 }
-/* Handle the end of a peer's process, whatever the state of its connection. */
+/* Handle the end of a peer's process, in any state of its connection. */
 void uroce_shm_process_ended(struct uroce_shm *shm, struct shm_peer *peer);
 /* Close the descriptors of a forked child, which does not own them. Async-signal-safe. */
 void uroce_shm_forked(struct uroce_shm *shm);

@@ -14,9 +14,9 @@
  * A process with the higher slot that wants the peer first connects to the listener of the lower
  * slot and sends ASK. HELLO then arrives on the same connection. The process with the lower slot
  * may have begun an attempt of its own before ASK arrives. Then it closes the connection of ASK
- * when that attempt ends, and the asking process asks again if it has no peer by then.
+ * when that attempt ends. If the asking process has no peer at that time, it asks again.
  *
- * The listener of a further slot takes no part in this. It answers REFERRED, which names the first
+ * The listener of a further slot does none of this. It answers REFERRED, which names the first
  * slot.
  *
  * REFUSED means that there will be no peer, and both processes take it as final. Only the word of
@@ -210,7 +210,7 @@ void shm_peer_free(struct shm_peer *peer);
 void shm_peer_release(struct shm_peer *peer);
 /* Return the living peer of @slot, whose handshake may be incomplete; or NULL. */
 struct shm_peer *shm_peer_lookup(struct uroce_shm *shm, uint16_t slot);
-/* Return whether the handshake is complete. Reads the last word in the lane, too. Threads: any. */
+/* Return whether the handshake is complete. Also read the last word in the lane. Threads: any. */
 bool shm_peer_ready(struct shm_peer *peer);
 /*
  * Return whether the handshake is complete. If it is not, also request a DONE message. Under

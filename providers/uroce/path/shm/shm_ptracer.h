@@ -2,7 +2,7 @@
 /*
  * Yama. If kernel.yama.ptrace_scope is 1, as in many distributions, only ancestors of a process may
  * read its memory. The process can name one other process. That process and its descendants may
- * then read the memory, too.
+ * then also read the memory.
  */
 #ifndef UROCE_SHM_PTRACER_H
 #define UROCE_SHM_PTRACER_H

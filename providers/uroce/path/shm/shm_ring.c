@@ -17,7 +17,7 @@ enum {
 	TIMED_FAR = 128,  /* and the same for copies that bypass the caches, because timing them is
 			     slow */
 	LINE_FAR = 4,	  /* ns: a line that takes longer may come from a far processor; */
-	FAR_TIMES = 2,	  /* it does if it takes so many times the time of a local line */
+	FAR_TIMES = 2,	  /* a far line takes at least this many times as long as a local one */
 	FIRST_MOST = 4 * SHM_WRAP, /* if peers are few: bytes sent by a first ring before the link
 				     gets the wide ring */
 };
@@ -243,9 +243,9 @@ struct shm_record *uroce_shm_ring_full(struct shm_link *link)
 /*
  * Enlarge the part of the ring that is in use. The first write to a page allocates it, which takes
  * longer than filling it. Therefore a stream whose consumer keeps up enlarges the part a little in
- * each turn, and a burst enlarges it at once. Do not enlarge while the consumer is in the previous
- * turn: then the producer waits for unread records, and not because the part is too small. Return:
- * whether there is more room here than before.
+ * each turn, and a burst enlarges it at once. Do not enlarge the part while the consumer is in the
+ * previous turn. In this case the producer waits for unread records, and a larger part would not
+ * help. Return: whether there is more room here than before.
  */
 static bool ring_grow(struct shm_link *link)
 {

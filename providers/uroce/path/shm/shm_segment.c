@@ -27,7 +27,7 @@ struct own_segment {
 
 struct shm_segments {
 	struct uroce_maps maps;
-	uint64_t made;			      /* segments shown so far */
+	uint64_t made;			      /* number of segments shown so far */
 	unsigned int limit;		      /* all entries from this index on are unused */
 	uint64_t closed_device, closed_inode; /* the last file that this process could not open */
 	struct own_segment segment[SHM_SEGMENTS];

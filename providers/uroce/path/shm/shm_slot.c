@@ -17,9 +17,9 @@ enum {
 			   refused while this process is busy */
 	/* ms: a start takes one or two; a stopped process delays others no longer than this */
 	TURN_MS = 100,
-	COMPLETE_PAUSES = 4,	  /* pause as a multiple of the duration of the previous check, */
+	COMPLETE_PAUSES = 4,	  /* pause after a check, as a multiple of the check's duration */
 	COMPLETE_CHEAP = 3000000, /* ns */
-	/* but at most so many ns, because the check may have waited for a processor */
+	/* limit of the pause, ns, because the check may have waited for a processor */
 	COMPLETE_PAUSE_MAX = 100000000,
 };
 
@@ -284,8 +284,8 @@ static int slot_claim_stranger(struct uroce_shm *shm, int fd, bool resting)
 }
 
 /*
- * Claim the best further slot. A slot of another family, or one whose numbers rest, is worse than
- * an early end of the rest of numbers, so claim it only if it is @needed.
+ * Claim the best further slot. Claim a slot of another family, or a slot whose numbers are still in
+ * their waiting time, only if it is @needed. It is better to end the waiting time of numbers early.
  */
 static int slot_claim_more(struct uroce_shm *shm, int fd, bool needed)
 {

@@ -107,7 +107,7 @@ static void call_ahead(struct uroce_shm *shm, uint16_t slot)
 
 /* --- waiting --- */
 
-/* Wait for the end of attempts. Under shm->lock, which is released meanwhile. */
+/* Wait for the end of attempts. The caller holds shm->lock, which is released during the wait. */
 static int attempts_await(struct uroce_shm *shm, struct shm_call *call, struct shm_peer **ret_peer)
 {
 	uint64_t end = uroce_now() + shm->patience;

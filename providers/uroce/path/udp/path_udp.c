@@ -9,7 +9,7 @@
 
 /* --- sockets --- */
 
-/* Replace the socket of a GID. Neither side of the path may use it meanwhile. Return: the old
+/* Replace the socket of a GID. Neither side may use the path during the call. Return: the old
  * fd. */
 static int socket_exchange(struct uroce_udp *udp, unsigned int index, const union ibv_gid *gid,
 			   int fd)

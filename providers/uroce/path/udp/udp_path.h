@@ -45,7 +45,7 @@ struct udp_message {
 	bool damaged;	   /* one packet, whose ICRC stays wrong */
 	uint16_t count;
 	uint32_t segment; /* bytes of the first packet */
-	uint32_t start;	  /* in the buffer */
+	uint32_t start;	  /* offset in the buffer */
 	uint32_t length;
 };
 

@@ -14,7 +14,7 @@ enum {
 	IDLE_POLLS = 64,
 	TURN_BUSY = 16,
 	TURN_SILENT = 4,
-	STREAM = 4,	   /* so many polls in a row with packets are a stream */
+	STREAM = 4,	   /* this number of consecutive polls with packets is a stream */
 	PAIR = 2,	   /* datagrams that may be joined by chance, such as a message and an
 			      acknowledgement */
 	LONE_ENOUGH = 256, /* polls with packets but without a stream: stop joining */
@@ -140,7 +140,7 @@ void uroce_udp_ready(struct uroce_path *path)
  * Stop joining if datagrams come one by one, as in a ping-pong, because then they need no control
  * data. Join again in a stream. If a joined message is read after joining has stopped, nothing
  * tells where to split it. Therefore stop only when a poll has just found the socket empty. Do not
- * stop while headers are shown, because these are control data, too.
+ * stop while headers are shown, because headers are also control data.
  */
 static void joining_adapt(const struct uroce_udp *udp, int fd, struct udp_pace *pace,
 			  unsigned int n)

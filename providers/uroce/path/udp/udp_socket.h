@@ -16,8 +16,8 @@ enum {
 
 /*
  * Make an unbound socket of @family. It never fragments, never blocks, accepts packets without UDP
- * checksum (the ICRC covers more) and joins equal datagrams of one sender. Multicast leaves by the
- * interface of @udp.
+ * checksum (the ICRC covers more) and joins datagrams of equal length from one sender. Multicast
+ * leaves by the interface of @udp.
  */
 int uroce_udp_socket(const struct uroce_udp *udp, int family, int *ret_fd);
 
@@ -25,8 +25,8 @@ int uroce_udp_socket(const struct uroce_udp *udp, int family, int *ret_fd);
 void uroce_udp_socket_show_header(int fd, bool ipv4);
 /*
  * Choose whether datagrams of one size and sender may be joined (UDP_GRO). The kernel reports the
- * sizes of joined datagrams only while joining is on. Therefore joining stays on after @join =
- * false if a datagram arrived meanwhile. Return: whether joining is on.
+ * sizes of joined datagrams only while joining is on. Therefore, if a datagram has arrived, joining
+ * stays on after @join = false. Return: whether joining is on.
  */
 bool uroce_udp_socket_join(int fd, bool join);
 
