@@ -34,7 +34,7 @@ struct uroce_forward {
 	atomic_bool wants; /* at least one bit of wanted is set */
 	atomic_ullong wanted[SHM_SLOTS / WORD_BITS];
 	_Atomic uint64_t tried[SHM_SLOTS]; /* ns: last request to the thread */
-	TAILQ_HEAD(, waiting) list;	   /* under progress_lock */
+	TAILQ_HEAD(, waiting) list;	   /* protected by progress_lock */
 };
 
 int uroce_forward_new(struct uroce_forward **ret_forward)

@@ -17,7 +17,7 @@
 
 enum {
 	SLOT_DEFAULT = 0,
-	SLOT_IPV4 = 1, /* reserved for the first IPv4 address, in whatever order addresses appear */
+	SLOT_IPV4 = 1, /* reserved for the first IPv4 address, in any order of addresses */
 	SLOT_OTHERS = 2,
 };
 

@@ -96,8 +96,8 @@ int uroce_gsi_path(struct uroce_dev *dev, struct gsi_paths *paths, const struct 
 void uroce_board_manager(struct uroce_shm *shm);
 int uroce_board_service(struct uroce_shm *shm, uint64_t id, const union ibv_gid *gid, bool on);
 /*
- * Find a service on a board. The board may belong to another process, so the search ends whatever
- * the board contains.
+ * Find a service on a board. The board may belong to another process, so the search is bounded and
+ * does not depend on the board's contents.
  */
 const struct shm_service *uroce_board_service_find(const struct shm_board *board, uint64_t id,
 						   const union ibv_gid *gid);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Messages between processes of which one imports objects of the other. The descriptor of a context
- * (ibv_context.cmd_fd) is one end of a socket, called the import socket. The owner's thread listens
- * at the other end.
+ * Messages between a process that imports objects and the process that owns them. The descriptor of
+ * a context (ibv_context.cmd_fd) is one end of a socket, called the import socket. The owner's
+ * thread listens at the owner's end.
  *
  * A process that has the descriptor sends a new socket through the import socket and uses that from
- * then on; this connection is called a visit. Each object that a visit holds is counted in the
- * owner's object, which cannot be destroyed meanwhile. The end of a visit, also by the death of the
+ * then on; this connection is called a visit. The owner's object counts the visits that hold it. It
+ * cannot be destroyed as long as the count is not 0. The end of a visit, also by the death of the
  * process, gives all its objects back.
  */
 #ifndef UROCE_IMPORT_H

@@ -50,8 +50,7 @@ struct uroce_host {
 	/* [index of the QPN]; under lock, like the next four members */
 	struct uroce_resting *resting;
 	struct uroce_rest rests[PATH_STRANDS];
-	uint64_t rests_full;   /* ns: until then, claim no block for the sole purpose that used
-				  numbers rest */
+	uint64_t rests_full;   /* ns: do not claim a block for resting numbers before this time */
 	uint16_t parts_looked; /* parts of the first block that part_look() has checked, a bit each
 				*/
 	uint32_t next_srqn;
@@ -74,7 +73,7 @@ struct uroce_host {
 	struct uroce_watches *watches; /* NULL together with thread */
 	struct uroce_faults *faults;   /* NULL: no fault rules */
 	pthread_mutex_t guardian_lock;
-	bool guardian_tried;			   /* under guardian_lock */
+	bool guardian_tried;			   /* protected by guardian_lock */
 	_Atomic(struct uroce_guardian *) guardian; /* NULL: not started */
 	/* number of QPs whose packets arrive by sockets; 0: pollers skip sockets */
 	atomic_uint udp_interest;

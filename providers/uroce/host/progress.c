@@ -143,7 +143,7 @@ static unsigned int first_poll(struct uroce_host *host)
 {
 	bool sockets = atomic_load_explicit(&host->udp_interest, memory_order_relaxed);
 	/*
-	 * If the thread does not watch, it would not notice that this poller stops polling.
+	 * If the thread did not watch, it would not notice that this poller stops polling.
 	 * Therefore the pass does not leave owed acknowledgements to a later pass.
 	 */
 	bool poller = uroce_thread_watches(host);

@@ -45,8 +45,8 @@ static int block_add(struct uroce_host *host, bool needed)
  * --- numbers that rest; under host->lock ---
  *
  * A peer, or a packet on its way, may name a QP for some time after that QP has gone. If a peer
- * knew the number, it rests before another QP gets it: for a minute, or until the process lacks
- * numbers. Numbers that peers of a former process may know rest as well.
+ * knew the number, no other QP gets it for a minute, or until the process lacks numbers. Numbers
+ * that peers of a former process may know rest as well.
  */
 
 static void rest_begin(struct uroce_host *host, uint32_t index)
@@ -371,7 +371,8 @@ void uroce_qps_finish(struct uroce_host *host, const struct uroce_context *ctx,
 }
 
 /*
- * Find the next QP of @ctx. The caller ensures that the program does not destroy the QP meanwhile.
+ * Find the next QP of @ctx. The caller ensures that the program does not destroy the QP during the
+ * call.
  */
 static struct uroce_qp *qp_of(struct uroce_host *host, const struct uroce_context *ctx,
 			      uint32_t *index)

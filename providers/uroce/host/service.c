@@ -63,7 +63,7 @@ static int service_add(struct shm_board *board, uint64_t id, const union ibv_gid
 
 /*
  * Remove a service. Searches end at a place that was never used. If the next place was never used,
- * mark the removed places in front of it as never used, too.
+ * also mark the removed places in front of it as never used.
  */
 static void service_remove(struct shm_board *board, uint32_t at)
 {

@@ -200,9 +200,9 @@ static void sleep_once(struct uroce_thread *thread)
 }
 
 /*
- * Wait for one tick. Pollers receive packets, so wait for the other descriptors only. If no QP
- * makes pollers poll sockets, wait for sockets too, because packets for QP1 arrive there. Return:
- * whether a packet ended the wait.
+ * Wait for one tick. Pollers receive the packets, so wait only for descriptors that are no sockets.
+ * If no QP makes pollers poll sockets, wait for sockets too, because packets for QP1 arrive there.
+ * Return: whether a packet ended the wait.
  */
 static bool watch_wait(struct uroce_thread *thread)
 {

@@ -34,8 +34,8 @@ static void addresses_changed(struct uroce_host *host, int fd)
 
 /*
  * Remove the listener from its set for a while, because a pending connection cannot be accepted,
- * for example for lack of a descriptor. The listener stays readable, so waiting for it would keep
- * the thread awake.
+ * for example because no descriptor is left. The listener stays readable, so waiting for it would
+ * keep the thread awake.
  */
 static void listener_aside(struct uroce_watches *watches, struct watch *watch, int r)
 {

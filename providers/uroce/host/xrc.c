@@ -218,8 +218,8 @@ int uroce_srqn_alloc(struct uroce_host *host, struct uroce_srq *srq)
 }
 
 /*
- * Make all QPs drop receives of the SRQ. progress_lock is held, so no packet is being received and
- * no QP is destroyed.
+ * Make all QPs drop receives of the SRQ. The caller holds progress_lock, so no other thread
+ * receives a packet or destroys a QP.
  */
 static void qps_forget(struct uroce_host *host, const struct uroce_srq *srq)
 {
