@@ -335,8 +335,8 @@ static void sends_check(const struct strict_qp *sqp)
 }
 
 /*
- * Forget the receives of a shared receive queue when one of its queue pairs ends: completions that
- * were not polled ended with it, and it is not known which.
+ * Forget the receives of a shared receive queue when one of its queue pairs ends. Their unpolled
+ * completions were discarded with the queue pair, and nothing shows which ones.
  */
 static void srq_forget(const struct ibv_srq *srq)
 {

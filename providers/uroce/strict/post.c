@@ -308,7 +308,7 @@ struct receiver {
 	struct strict_queue *queue;
 	struct strict_qp *qp; /* NULL: an SRQ */
 	const struct uroce_rq *rq;
-	struct strict_entries entries; /* without the request */
+	struct strict_entries entries; /* entries other than those of the request */
 	int (*post)(void *object, struct ibv_recv_wr *wr);
 	void *object;
 };

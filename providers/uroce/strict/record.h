@@ -42,7 +42,7 @@ struct strict_context {
 /* A request that was posted and whose completion was not polled. */
 struct strict_request {
 	TAILQ_ENTRY(strict_request) entry;
-	uint32_t serial; /* in its queue */
+	uint32_t serial; /* number of the request in its queue */
 	uint64_t wr_id;
 	bool signaled;
 	bool writes; /* the device writes the memory */
@@ -94,7 +94,8 @@ struct strict_qp {
 	struct strict_drops drops; /* that were reported; under qp->lock */
 	bool receives;		   /* UD: a receive was posted; under qp->lock */
 	bool send_full, recv_full; /* and logged; under send or recv */
-	/* for unready.c: values at the last check, checks without progress, whether reported */
+	/* for unready.c: values at the last check, number of checks without progress, whether this
+	 * was reported */
 	uint64_t unready_naks;
 	uint32_t unready_tail, unready_looks;
 	bool unready;
@@ -117,12 +118,12 @@ struct strict_cq {
 	bool overflowed; /* and reported */
 	/* for watch.c, with the lock held */
 	struct uroce_cq *cq;
-	uint32_t polls;		/* by the program */
+	uint32_t polls;		/* polls by the program */
 	pid_t poller;		/* thread of the last poll; 0: none */
 	bool event_handled;	/* polled since the last event */
 	uint32_t armed_head;	/* position of the next completion when the program armed it */
 	bool watched;		/* completions waited at the last look ... */
-	uint32_t watched_polls; /* ... and value of polls then */
+	uint32_t watched_polls; /* ... value of @polls at that time */
 	bool unarmed;		/* and reported */
 	uint32_t comp_events;	/* events that the program got */
 	uint32_t completions;	/* that the program polled */
@@ -162,7 +163,7 @@ void strict_records_visit(enum strict_kind kind,
 /* Write lines about the objects of @ctx that are left and forget them. NULL: of all contexts. */
 void strict_leaks(const struct ibv_context *ctx);
 
-/* The keys of regions that were deregistered last, with the call that did so. */
+/* The keys of the last deregistered regions, with the call that deregistered them. */
 void strict_old_key_add(uint32_t key);
 bool strict_old_key_find(uint32_t key, struct strict_site *ret_site);
 
@@ -280,7 +281,7 @@ bool strict_written(struct uroce_keys *keys, const struct strict_request *reques
 /* watch.c: a thread that finds programs that wait in vain */
 /* Start the thread unless it runs. */
 void strict_watch_start(void);
-/* Wait until the thread does not use objects whose records were removed before the call. */
+/* Wait until the thread has stopped using objects whose records were removed before the call. */
 void strict_watch_wait(void);
 /* silent.c: find programs that poll for a completion that cannot come. */
 void strict_silence_look(void);

@@ -113,8 +113,8 @@ static void line_write(enum strict_rule rule, const struct ibv_context *ctx, con
 	struct strict_site site = {};
 	char at[STRICT_SITE_TEXT];
 
-	/* There is no call site of an object that is left, because @done has the call that made it,
-	 * and none of a fault that a thread of this room found. */
+	/* Two kinds of faults have no call site: an object that was left, because @done has the
+	 * call that made it, and a fault that a thread of this room found. */
 	if (rule != STRICT_RULE_LEAK && !strict_watching)
 		site = strict_site_here();
 	strict_site_text(&site, at, sizeof(at));

@@ -2,7 +2,8 @@
 /*
  * The call of the program behind an operation: the innermost frame of the stack that lies in none
  * of this project's libraries. In a static program all frames lie in one file, so the call is
- * unknown. It is also unknown with another C library than glibc, which may lack what walks a stack.
+ * unknown. It is also unknown if the C library is not glibc, because such a library may not have
+ * functions that walk a stack.
  */
 #include <dlfcn.h>
 #include <link.h>
