@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * System calls of the data path. Unlike those of the C library they are no cancellation points,
- * because a thread that was cancelled here would leave its locks held. And what is said of a call
- * that failed. Threads: any.
+ * because a thread that was cancelled here would leave its locks held. uroce_call_failed() logs a
+ * call that failed. Threads: any.
  */
 #ifndef UROCE_CALL_H
 #define UROCE_CALL_H

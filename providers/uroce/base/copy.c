@@ -4,8 +4,8 @@
  * (copy_leaf.h). When one of them faults, the signal handler (copy_signal.c) lets it return
  * -EFAULT.
  *
- * On processors without leaves, and if the handler is not installed, the kernel copies.
- * process_vm_readv() on this process reports both kinds of missing memory.
+ * If there are no such functions for the processor, or the handler is not installed, the kernel
+ * makes the copies. process_vm_readv() on this process reports both kinds of missing memory.
  */
 #include <pthread.h>
 #include <signal.h>

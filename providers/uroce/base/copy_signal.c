@@ -59,8 +59,8 @@ static struct chain *chain_next(int sig, const void *context)
 	const char *frame = __builtin_frame_address(0);
 
 	/*
-	 * A handler that was left by a jump no longer has its frame, so the present frame is not
-	 * further down.
+	 * If a handler was left by a jump, its frame no longer exists, so the present frame is not
+	 * below it.
 	 */
 	if (passing.context == context && frame < passing.frame && passing.at) {
 		passing.at = passing.at->next;

@@ -19,7 +19,7 @@
 
 /* PROCMAP_QUERY of linux/fs.h, which is missing in older headers. */
 struct maps_query {
-	uint64_t size; /* of this struct */
+	uint64_t size; /* bytes of this struct */
 	uint64_t flags;
 	uint64_t address;
 	uint64_t start;

@@ -40,8 +40,8 @@ int uroce_pipe_put(const struct uroce_pipe *pipe, const void *record, size_t siz
 }
 
 /*
- * Move all unread records to @aside. Never block, whatever flags the application has set on its
- * end.
+ * Move all unread records to @aside. Never block, even if the application has changed the flags of
+ * its end.
  */
 static size_t pipe_drain(const struct uroce_pipe *pipe, const struct uroce_pipe *aside)
 {
