@@ -9,7 +9,7 @@
 #include "util/cancel.h"
 
 enum {
-	/* replay window for any max_dest_rd_atomic: flush and atomic write need it too */
+	/* replay window for any max_dest_rd_atomic, because flush and atomic write also need it */
 	RES_MIN = 16,
 };
 

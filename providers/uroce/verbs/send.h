@@ -63,7 +63,7 @@ static inline void uroce_bytes_copy(uint8_t *to, const void *from, size_t length
 
 /*
  * Wait while another thread is between ibv_wr_start() and ibv_wr_complete(), because WQEs behind
- * the head belong to it. Under qp->lock, which is released meanwhile.
+ * the head belong to it. The caller holds qp->lock, which is released during the call.
  */
 static inline void uroce_builder_wait(struct uroce_qp *qp)
 {
