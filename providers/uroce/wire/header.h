@@ -115,7 +115,7 @@ static inline unsigned int uroce_wire_pad(uint32_t payload_len)
  * Read a packet of @len bytes (without ICRC). Only its first UROCE_HEADER_MAX bytes are read.
  * Return: the length of the header. *@ret_payload_len: bytes behind it without padding. -EBADMSG:
  * the packet is too short, its opcode is unknown, its version is wrong, it has a payload that its
- * opcode forbids, or it belongs to another partition than the default one.
+ * opcode forbids, or its partition is not the default one.
  */
 int uroce_wire_unpack(const uint8_t *buf, size_t len, struct uroce_hdr *hdr,
 		      uint32_t *ret_payload_len);

@@ -68,8 +68,8 @@ typedef uint32_t pkt_flags_t;
 #define PKT_PAYLOAD    ((pkt_flags_t)(1u << 9))	 /* may carry payload */
 #define PKT_START      ((pkt_flags_t)(1u << 10)) /* first or only packet of a message */
 #define PKT_END	       ((pkt_flags_t)(1u << 11)) /* last or only */
-#define PKT_REQUEST    ((pkt_flags_t)(1u << 12)) /* to the responder */
-#define PKT_RESPONSE   ((pkt_flags_t)(1u << 13)) /* to the completer */
+#define PKT_REQUEST    ((pkt_flags_t)(1u << 12)) /* sent to the responder */
+#define PKT_RESPONSE   ((pkt_flags_t)(1u << 13)) /* sent to the completer */
 #define PKT_RWQE       ((pkt_flags_t)(1u << 14)) /* consumes a receive WQE */
 #define PKT_CQE	       ((pkt_flags_t)(1u << 15)) /* completes a receive WQE */
 #define PKT_SEND       ((pkt_flags_t)(1u << 16)) /* payload goes to the receive WQE */
