@@ -26,7 +26,7 @@ enum {
 struct interface {
 	LIST_ENTRY(interface) entry;
 	char name[IBV_SYSFS_NAME_MAX];
-	int number; /* in the file */
+	int number; /* number in the file */
 };
 
 struct uroce_capture {

@@ -23,8 +23,9 @@ struct capture_wish {
 int uroce_capture_parse(const char *text, struct capture_wish *ret, char *message);
 
 /*
- * Read the wish for a capture from the environment. *@ret is NULL without a wish, or if the file
- * cannot be opened, which is logged. -EINVAL: the wish is malformed, which is logged as well.
+ * Read the wish for a capture from the environment. *@ret is NULL if no capture was requested, or
+ * if the file cannot be opened, which is logged. -EINVAL: the wish is malformed, which is logged as
+ * well.
  */
 int uroce_capture_new(struct uroce_capture **ret);
 void uroce_capture_free(struct uroce_capture *capture);

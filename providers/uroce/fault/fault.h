@@ -16,7 +16,7 @@
  *
  * Same seed, same trace: what happens to a packet depends on the seed, the rule, and on which
  * packet it is (number of the QP, direction, opcode, PSN counted from the QP's first, how often it
- * was sent), not on time, threads or anybody's random numbers.
+ * was sent), not on time, threads or other random numbers.
  *
  * Without the variables there is neither struct uroce_faults nor struct uroce_capture, and none of
  * this is reached.

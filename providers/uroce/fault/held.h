@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Declarations that path_fault.c, which decides about packets, and held.c, which keeps some of
- * them, share.
+ * Declarations shared by path_fault.c, which decides about packets, and held.c, which keeps some of
+ * them.
  */
 #ifndef UROCE_FAULT_HELD_H
 #define UROCE_FAULT_HELD_H
