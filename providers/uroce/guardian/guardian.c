@@ -17,7 +17,7 @@ enum {
 	ROUNDS = 5, /* repetitions of all messages, because the guardian receives no answers */
 	BURST = 64, /* packets between two pauses */
 	BURST_MS = 1,
-	WORDS_READ = 64, /* at once */
+	WORDS_READ = 64, /* words of one read() */
 };
 #define FIRST_MS 200 /* ms between two rounds at first; doubled each time */
 
