@@ -92,7 +92,7 @@ struct mlx5_context {
 
 	/* Registers: the kernel chooses them by index, or makes them on demand. */
 	struct mlx5_bfreg *bfregs; /* NULL: on demand */
-	char **pages;		   /* of bfregs */
+	char **pages;		   /* pages of the registers */
 	unsigned int page_count, bfreg_count;
 	pthread_mutex_t uar_lock; /* protects the lists below, uncached and fw_caps */
 	LIST_HEAD(, mlx5_uar_page) uar_pages;

@@ -77,7 +77,7 @@ struct mlx5_sq {
 	atomic_uint said; /* enum kit_fault bits already explained in the log */
 };
 
-/* Reasons why completions of a queue pair need more work than those of most queue pairs. */
+/* Reasons why completions of a queue pair need extra work. */
 enum mlx5_extras {
 	MLX5_EXTRA_CSUM = 1 << 0, /* its receives report correct checksums */
 	MLX5_EXTRA_TAGS = 1 << 1, /* its SRQ matches tags */
@@ -97,7 +97,7 @@ struct mlx5_qp {
 	bool bfreg_lent;    /* bfreg belongs to the thread domain */
 	bool rss;	    /* it receives through a table, therefore it has no rings */
 	uint32_t sqn, tisn; /* numbers of a raw packet queue pair */
-	/* numbers of a raw packet queue pair, or of one that receives through a table */
+	/* numbers of a raw packet queue pair, or of a queue pair that receives through a table */
 	uint32_t rqn, tirn;
 	uint64_t tir_icm_addr;
 	bool underlay; /* IBV_QP_CREATE_SOURCE_QPN: sends IPoIB packets as another queue pair */
@@ -138,7 +138,8 @@ extern char mlx5_no_queue[];
 int mlx5_create_qp(struct verbs_qp *vqp, const struct verbs_create_qp *in);
 /* Store the numbers of the firmware in the answer of the kernel. */
 void mlx5_qp_numbers(struct mlx5_qp *qp, const struct mlx5_ib_create_qp_resp *resp);
-/* Return the flags for the kernel, including those of mlx5dv_create_qp(), which has checked them.
+/*
+ * Return the flags for the kernel, including those of mlx5dv_create_qp(), which has checked them.
  */
 uint32_t mlx5_qp_flags(const struct verbs_create_qp *in);
 int mlx5_open_qp(struct verbs_qp *vqp, const struct verbs_open_qp *in);

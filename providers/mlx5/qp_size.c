@@ -119,7 +119,8 @@ static int sq_size(struct mlx5_context *ctx, const struct ibv_qp_init_attr_ex *a
 	size->sq_bytes = bytes;
 	size->sq_blocks = bytes / MLX5_SEND_WQE_BB;
 	size->sq_max_post = bytes / wqe;
-	/* A request for neither entries nor inline data may leave no room for inline data. */
+	/* If the program asks for no entries and no inline data, there may be no room for inline
+	 * data. */
 	size->max_inline = wqe >= head + INLINE_HEAD ? wqe - head - INLINE_HEAD : 0;
 	size->wqe_bytes = wqe;
 	return 0;

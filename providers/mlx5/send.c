@@ -2,8 +2,8 @@
 /*
  * ibv_post_send(): most requests are plain. Their loop makes no function calls and is compiled
  * twice, for connections and for datagrams. post_rest() posts the first request of a list that is
- * not plain, and all requests after it. The adapter does not read the remains of a refused
- * request, because no doorbell covers them.
+ * not plain, and all requests after it. The adapter does not read the written part of a refused
+ * request, because no doorbell covers it.
  */
 #include "providers/mlx5/wqe.h"
 #include "providers/mlx5/wr.h"
@@ -297,7 +297,8 @@ SEPARATE static int post_contended(struct mlx5_qp *qp, struct ibv_send_wr *wr,
 
 /* ---- plain requests */
 
-/* Copy the data of one entry behind @seg. Return: their units; 0: they do not fit into the block.
+/*
+ * Copy the data of one entry behind @seg. Return: their units; 0: they do not fit into the block.
  */
 FLAT unsigned int plain_inline(const struct mlx5_sq *sq, const struct ibv_sge *sge, char *seg,
 			       uint32_t room)

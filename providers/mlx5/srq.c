@@ -79,7 +79,7 @@ static int tags_check(const struct verbs_srq *vsrq)
 	return -EINVAL;
 }
 
-/* Create the kernel's SRQ, and the list of one that matches tags. */
+/* Create the kernel's SRQ, and the tag list if it matches tags. */
 static int srq_bring_up(struct mlx5_srq *srq, const struct verbs_create_srq *in)
 {
 	int r = srq_create(srq, in);

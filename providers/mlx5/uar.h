@@ -15,7 +15,7 @@ struct mlx5_context;
 enum {
 	MLX5_UAR_SIZE = 4096,	  /* bytes; a page of the system holds one or several */
 	MLX5_BFREG_FIRST = 0x800, /* offset in a UAR, bytes */
-	MLX5_BFREGS_MAX = 512,	  /* of a context */
+	MLX5_BFREGS_MAX = 512,	  /* registers of a context */
 };
 
 /*
@@ -35,7 +35,7 @@ struct mlx5_bfreg {
 	/* the kernel's number of its page, or of the register if the kernel chooses */
 	uint32_t index;
 	unsigned int users;
-	uint64_t mmap_offset; /* of its page */
+	uint64_t mmap_offset; /* offset to map the page */
 	struct spinlock lock;
 	SLIST_ENTRY(mlx5_bfreg) entry;
 };

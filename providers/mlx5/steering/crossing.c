@@ -45,7 +45,7 @@ int dr_crossing_find(struct mlx5dv_dr_domain *domain, const struct dr_aso *aso,
 	return 0;
 }
 
-/* Give the tables of one of the two domains back. */
+/* Free the tables of one of the two domains. */
 static void halves_free(struct dr_link *link, struct mlx5dv_dr_domain *domain, bool of_owner)
 {
 	dr_lock(domain);

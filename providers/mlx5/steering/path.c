@@ -198,7 +198,7 @@ void dr_path_remove(struct dr_side *side, struct dr_path *path)
 	path->last = NULL;
 }
 
-/* Let the entry lead to that of a link, which leads to the rest of the rule. */
+/* Let the entry lead to the entry of a link, which leads to the rest of the rule. */
 static void cross(const struct dr_plan *plan, struct dr_entry *entry,
 		  const struct dr_crossing *crossing)
 {
@@ -206,7 +206,9 @@ static void cross(const struct dr_plan *plan, struct dr_entry *entry,
 	plan->domain->format->set_hit_function(entry->image, crossing->owner);
 }
 
-/* Append an entry that has only actions. It gets a table of one entry, or has that of a link. */
+/*
+ * Append an entry that has only actions. It gets a table of one entry, or uses the table of a link.
+ */
 static int action_place(struct dr_plan *plan, struct dr_entry *before, const uint8_t *image,
 			unsigned int level, const struct dr_crossing *crossing,
 			struct dr_entry **ret)

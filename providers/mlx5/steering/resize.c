@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Tables that grow. A table grows when half of its slots are in use and as many entries have
- * collided. */
+/* Tables that grow. A table grows when half of its slots are in use and the same number of entries
+ * have collided. */
 #include "providers/mlx5/steering/plan.h"
 
 enum {

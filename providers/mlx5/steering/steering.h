@@ -138,7 +138,7 @@ enum dr_pool_kind {
 struct dr_pool {
 	struct mlx5dv_dr_domain *domain;
 	uint8_t type;	   /* MLX5DV_DM_TYPE_* */
-	uint8_t order_max; /* of a chunk */
+	uint8_t order_max; /* largest order of a chunk */
 	uint16_t size;	   /* bytes of an entry */
 	bool aligned;	   /* areas are aligned to their size */
 	LIST_HEAD(, dr_area) areas;
@@ -149,7 +149,8 @@ struct dr_pool {
 void dr_pools_open(struct mlx5dv_dr_domain *domain);
 void dr_pools_close(struct mlx5dv_dr_domain *domain);
 int dr_chunk_alloc(struct dr_pool *pool, unsigned int order, struct dr_chunk *ret);
-/* Return the chunk. The adapter may still read it: it is used again only after a synchronization.
+/*
+ * Return the chunk. The adapter may still read it: it is used again only after a synchronization.
  */
 void dr_chunk_free(const struct dr_chunk *chunk);
 /* Wait until the adapter reads no freed chunk, and make them available. Also release areas without
@@ -206,7 +207,7 @@ static inline void dr_unlock(struct mlx5dv_dr_domain *domain)
 
 /* Log why a function fails. Return @r, a negative errno. */
 int dr_refuse(struct ibv_context *ctx, const char *function, const char *why, int r);
-/* Tell the adapter to forget what it has read of entries. */
+/* Make the adapter drop its cached entries. */
 int dr_steering_sync(struct mlx5dv_dr_domain *domain);
 
 static inline void dr_use(atomic_uint *users)
@@ -284,7 +285,7 @@ struct dr_entry {
 	uint8_t level;	       /* level in its matcher, from 0 on */
 	uint32_t users;	       /* rules whose path contains the entry; 0: the slot is free */
 	struct dr_hash *home;  /* table whose memory holds the entry */
-	struct dr_hash *table; /* table of its slot; another one than @home after a collision */
+	struct dr_hash *table; /* table of its slot; after a collision it is not @home */
 	struct dr_hash *next;  /* table that a hit leads to; NULL: last of its rule, or anchor */
 	struct dr_entry *follower; /* the next entry of the slot */
 	struct dr_path *path;	   /* path whose last entry this is, or NULL */

@@ -34,7 +34,7 @@ void vfio_refused(struct vfio_context *v, const void *in, const void *out, int r
 		verbs_err(&v->vctx.context, "command 0x%x: %s", fw_get(in, 0) >> 16, strerror(-r));
 }
 
-/* A command without end keeps its mailboxes, therefore no other command can follow it. */
+/* A command that never ends keeps its mailboxes. Therefore no other command can follow it. */
 static int timed_out(struct vfio_context *v, const struct vfio_slot *slot)
 {
 	verbs_err(&v->vctx.context, "the firmware does not answer to a command for %d s",

@@ -14,7 +14,7 @@ enum {
 	AT_TYPE = 1,
 	AT_DATA = 0x20,
 	AT_OWNER = 0x3f,
-	DRAIN_MAX = 2 * ENTRIES, /* of one call */
+	DRAIN_MAX = 2 * ENTRIES, /* bytes of one call */
 	UNARMED = ENTRIES / 2,	 /* events between updates of the consumer index */
 
 	EVENT_COMMAND = 0xa,
@@ -248,7 +248,7 @@ int vfio_events_drain(struct vfio_context *v)
 
 /* ---- health; the caller holds event_lock */
 
-/* Return what is wrong with the function; NULL: nothing. */
+/* Return the defect of the function, or NULL if it works. */
 static const char *health_fault(struct vfio_context *v)
 {
 	uint32_t synd = vfio_reg_read(v, VFIO_REG_HEALTH + 0x3c) >> 16 & 0xff;

@@ -4,7 +4,8 @@
  *
  * Locks, in the order in which they are taken:
  *
- * - vfio_context.command_lock protects the slot of commands. Its owner waits for the end of one.
+ * - vfio_context.command_lock protects the slot of commands. Its owner waits for the end of a
+ *   command.
  *
  * - vfio_context.event_lock protects the event queue, the slot of page requests, and health.
  *
@@ -29,7 +30,7 @@
 #include "providers/mlx5/vfio/vfio.h"
 
 enum {
-	VFIO_PAGE = 4096, /* bytes of a page of the firmware, whatever the system's are */
+	VFIO_PAGE = 4096, /* bytes of a page of the firmware, on any system */
 	VFIO_VECTORS_MAX = 2048,
 	VFIO_PAGE_REQUESTS = 8, /* requests of the firmware that may wait */
 
@@ -148,10 +149,10 @@ struct vfio_context {
 	bool uar_made;
 	struct {
 		bool running;
-		struct vfio_page_request request; /* that runs */
-		uint64_t *given;		  /* its pages */
+		struct vfio_page_request request; /* the request that is being served */
+		uint64_t *given;		  /* pages given for this request */
 		struct vfio_page_request waiting[VFIO_PAGE_REQUESTS];
-		unsigned int count; /* of waiting */
+		unsigned int count; /* entries of waiting */
 	} page_requests;
 	struct {
 		uint64_t time; /* of the last check, in ms */

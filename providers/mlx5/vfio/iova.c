@@ -6,7 +6,7 @@
 
 #include "providers/mlx5/vfio/function.h"
 
-/* Addresses that kernels without a list of them accept: all below 2^39 that are no interrupts. */
+/* Addresses that a kernel accepts if it lists none: all below 2^39, except those of interrupts. */
 static const struct vfio_range old_ranges[] = {
 	{ 0x10000, 0xfedfffff },
 	{ 0xfef00000, (1ull << 39) - 1 },

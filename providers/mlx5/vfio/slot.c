@@ -42,7 +42,7 @@ static void box_link(struct vfio_box *box)
 	}
 }
 
-/* Make at least so many mailboxes that @length bytes fit. */
+/* Make enough mailboxes for @length bytes. */
 static int box_reserve(struct vfio_context *v, struct vfio_box *box, size_t length)
 {
 	size_t count = length > INLINE ? (length - INLINE + BOX_DATA - 1) / BOX_DATA : 0;
