@@ -163,7 +163,7 @@ struct bnxt_re_rq {
 	uint32_t first;			   /* oldest receive without a completion */
 	uint32_t count;			   /* entries of the ring */
 	uint32_t room;			   /* max_recv_wr: receives at the same time */
-	uint32_t slots;			   /* of an entry */
+	uint32_t slots;			   /* slots of an entry */
 	uint64_t *wr_ids;
 	int max_sge; /* as in bnxt_re_sq */
 	uint32_t epoch;
@@ -180,7 +180,7 @@ struct bnxt_re_srq {
 	uint32_t waiting;    /* posted receives without a completion */
 	uint32_t free, last; /* ends of the list of free tags */
 	uint32_t *next;	     /* next tag in the list, by tag */
-	uint64_t *wr_ids;    /* by tag */
+	uint64_t *wr_ids;    /* wr_id of each tag */
 	uint32_t limit;
 	bool arms; /* the limit must be sent to the device */
 	uint32_t epoch;
@@ -206,7 +206,7 @@ struct bnxt_re_qp {
 
 struct bnxt_re_ah {
 	struct ibv_ah ah;
-	uint32_t number; /* of the device */
+	uint32_t number; /* number that the device uses */
 };
 
 static inline struct bnxt_re_context *to_bctx(struct ibv_context *ctx)

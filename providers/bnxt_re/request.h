@@ -19,8 +19,8 @@ enum send_kind {
 
 struct bnxt_re_send_op {
 	uint8_t kind;
-	uint8_t type;	/* of the device */
-	uint8_t opcode; /* of its completion */
+	uint8_t type;	/* type that the device uses */
+	uint8_t opcode; /* opcode of the completion */
 };
 
 static const struct bnxt_re_send_op send_ops[16] = {

@@ -101,7 +101,7 @@ struct cx_cq {
 struct cx_ring {
 	char *base;
 	char *status;	/* status page, behind the last slot */
-	uint32_t slots; /* in total */
+	uint32_t slots; /* slots of the ring */
 	uint32_t at;	/* next slot */
 	char *doorbell;
 	char *copy;    /* register for a request of one slot; NULL: the doorbell announces it */
@@ -116,10 +116,10 @@ struct cx_ring {
 /* A posted send. */
 struct cx_sent {
 	uint64_t wr_id;
-	uint32_t length; /* of a read */
+	uint32_t length; /* bytes of a read */
 	uint8_t opcode;	 /* enum ibv_wc_opcode */
 	uint8_t is;	 /* SENT_ bits */
-	uint8_t status;	 /* of the device */
+	uint8_t status;	 /* status that the device wrote */
 };
 
 enum {

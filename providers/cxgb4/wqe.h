@@ -14,12 +14,12 @@
 
 enum {
 	SLOT = 64,
-	SEND_SLOTS = 5, /* of the largest send; the kernel allocates as many for each send */
+	SEND_SLOTS = 5, /* slots of the largest send; the kernel allocates them for each send */
 	RECV_SLOTS = 2,
 	SEND_SGE_MAX = 17,
 	RECV_SGE_MAX = 4,
 	INLINE_MAX = 280,
-	WORDS = SEND_SLOTS * SLOT / sizeof(uint64_t), /* of a send */
+	WORDS = SEND_SLOTS * SLOT / sizeof(uint64_t), /* words of a send */
 };
 
 /* Slots that a doorbell can announce, of a T4 and of later adapters. */

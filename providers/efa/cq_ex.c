@@ -44,7 +44,7 @@ FLAT int ex_take_one(struct efa_cq *cq)
 }
 
 /* Skip entries of queue pairs that are gone. Skip at most as many as the queue holds, because a
- * faulty device may never stop writing them. */
+ * faulty device may write such entries without end. */
 __attribute__((noinline, cold)) static int ex_take_behind(struct efa_cq *cq)
 {
 	for (uint32_t i = cq->vcq.cq.cqe * cq->sub_count; i; i--) {

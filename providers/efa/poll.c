@@ -83,8 +83,8 @@ FLAT int poll_end(struct efa_cq *cq, struct efa_sub_cq *sub, int taken)
  * Poll the remaining @left of @num_entries entries, beginning with the entry in @sub. The caller
  * holds the lock, and this function releases it. Entries before an invalid entry are returned, and
  * the next poll finds the invalid entry again. A part is emptied before the next part is polled.
- * Skip at most as many entries of destroyed queue pairs as a part holds, because a faulty device
- * may never stop writing them.
+ * Skip entries of destroyed queue pairs, but at most as many as a part holds, because a faulty
+ * device may write such entries without end.
  */
 __attribute__((noinline)) static int poll_rest(struct efa_cq *cq, int num_entries,
 					       struct ibv_wc *wc, struct efa_sub_cq *sub,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Posting receives: each buffer has an entry. The first and the last entry of a receive are marked.
+/*
+ * Posting receives: each buffer has an entry. The first and the last entry of a receive are marked.
  */
 #include "providers/efa/wqe.h"
 
@@ -11,7 +12,8 @@ enum {
 #define RECV_FIRST (1ull << 62)
 #define RECV_LAST  (1ull << 63)
 
-/* Write an entry of two words. @id_marks: the id, and the marks for the first and the last buffer
+/*
+ * Write an entry of two words. @id_marks: the id, and the marks for the first and the last buffer
  */
 FLAT void buffer_write(struct efa_rq *rq, const struct ibv_sge *sge, uint64_t id_marks)
 {
@@ -45,7 +47,7 @@ __attribute__((noinline, cold)) static int recv_refuse(struct efa_qp *qp,
 						       const struct ibv_recv_wr *wr)
 {
 	struct efa_wq *wq = &qp->rq.wq;
-	/* A queue for no receives is full, whatever the list of the receive. */
+	/* A queue for no receives is full for any receive. */
 	const struct kit_rq_limits limits = {
 		.closed = wq->max_post && !wq->max_sge,
 		.max_post = wq->max_post,

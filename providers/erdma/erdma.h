@@ -122,7 +122,7 @@ struct erdma_qp {
 	struct erdma_sq sq;
 	struct erdma_rq rq;
 	struct erdma_cq *send_cq, *recv_cq;
-	uint32_t number; /* of the device */
+	uint32_t number; /* number that the device uses */
 	struct kit_buf buf;
 };
 

@@ -44,7 +44,7 @@ static const struct {
 	[6] = { IBV_WC_REM_ACCESS_ERR, 5 },
 	[7] = { IBV_WC_REM_ACCESS_ERR, 6 },
 	[8] = { IBV_WC_LOC_QP_OP_ERR, 0x20 },	/* format of a send */
-	[9] = { IBV_WC_GENERAL_ERR, 0x21 },	/* too many reads at once */
+	[9] = { IBV_WC_GENERAL_ERR, 0x21 },	/* too many outstanding reads */
 	[10] = { IBV_WC_LOC_ACCESS_ERR, 0x30 }, /* send: key, address, right, domain, end */
 	[11] = { IBV_WC_LOC_ACCESS_ERR, 0x31 },
 	[12] = { IBV_WC_LOC_ACCESS_ERR, 0x32 },

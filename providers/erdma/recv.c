@@ -82,7 +82,7 @@ __attribute__((noinline)) static int recv_list(struct erdma_qp *qp, struct ibv_r
 					       struct ibv_recv_wr **bad_wr, int room)
 {
 	struct erdma_rq *rq = &qp->rq;
-	const struct erdma_rq_ring ring = rq->ring; /* in registers */
+	const struct erdma_rq_ring ring = rq->ring; /* a copy, kept in registers */
 	uint32_t head = rq->head;
 
 	for (; wr && is_plain(wr, room); wr = wr->next, room--)

@@ -11,7 +11,7 @@
 enum {
 	BLOCK_SHIFT = 5,
 	BLOCK = 1 << BLOCK_SHIFT, /* bytes of a block, of a receive and of a completion */
-	BLOCKS_MAX = 4,		  /* of a send */
+	BLOCKS_MAX = 4,		  /* blocks of a send */
 	/* bits of the number in a send and in its doorbell; other places have more bits */
 	QPN_BITS = 20,
 	CQE_OPS = 19,

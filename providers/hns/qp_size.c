@@ -26,8 +26,8 @@ static uint32_t inline_segments(const struct ibv_qp_init_attr_ex *attr, uint32_t
 }
 
 /* Calculate the ring of segments, with room for inline data. A kernel without @long_lists
- * calculates the ring only from max_send_sge. Therefore request as many entries as the inline data
- * need. */
+ * calculates the ring only from max_send_sge. Therefore request enough entries for the inline
+ * data. */
 static void segments_size(const struct hns_context *ctx, struct ibv_qp_init_attr_ex *attr,
 			  struct hns_qp_size *size)
 {

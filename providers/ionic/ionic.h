@@ -168,7 +168,7 @@ struct ionic_wq {
 struct ionic_sq {
 	struct spinlock lock;
 	char *ring;
-	struct ionic_sent *sent; /* by position */
+	struct ionic_sent *sent; /* facts of each request, by position in the ring */
 	uint32_t head;		 /* next request, free-running; only for posts */
 	_Atomic uint32_t posted; /* copy of @head for polls */
 	_Atomic uint32_t tail;	 /* oldest request without a completion, free-running */
@@ -198,7 +198,7 @@ struct ionic_received {
 struct ionic_rq {
 	struct spinlock lock;
 	char *ring;
-	struct ionic_received *received; /* by position */
+	struct ionic_received *received; /* facts of each receive, by position in the ring */
 	uint32_t head;			 /* position */
 	uint32_t first;			 /* position behind the last completed receive */
 	bool unordered;			 /* a receive was completed before an earlier one */

@@ -10,7 +10,7 @@
 #include "providers/kit/context.h"
 
 enum {
-	ABI_OLD = 4,	    /* of i40iw */
+	ABI_OLD = 4,	    /* version of the driver i40iw */
 	RING_MAX = 1 << 15, /* quanta: the index of a completion has 15 bits */
 	CQ_MAX = 1 << 24,
 	MIN_WQ = 8,

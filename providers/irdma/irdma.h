@@ -99,7 +99,7 @@ struct irdma_cq {
 	struct kit_cq kit; /* with the current completion of an extended queue */
 	struct spinlock lock;
 	struct irdma_ring ring;
-	uint32_t stride; /* of an entry */
+	uint32_t stride; /* bytes of an entry */
 	uint32_t generation;
 	/* Queue pair of the last completion, and its name in completions; 0: none. */
 	struct irdma_qp *last;
@@ -135,7 +135,7 @@ struct irdma_building {
 	uint64_t header;	   /* without the bits of @data */
 	uint64_t data;		   /* bits of the header: count of fragments, or inline bytes */
 	uint64_t third;		   /* word 2 */
-	uint64_t operand, compare; /* of an atomic */
+	uint64_t operand, compare; /* operands of an atomic operation */
 	uint64_t wr_id, length;
 	uint32_t imm;
 	bool incomplete; /* it lacks its address or the memory of its result */
@@ -217,7 +217,7 @@ struct irdma_qp {
 
 struct irdma_ah {
 	struct ibv_ah ah;
-	uint32_t number; /* of the device */
+	uint32_t number; /* number that the device uses */
 };
 
 static inline struct irdma_context *to_ictx(struct ibv_context *ctx)

@@ -19,9 +19,9 @@ enum send_kind {
 
 struct send_op {
 	uint8_t kind;
-	uint8_t op;	   /* of the device */
+	uint8_t op;	   /* opcode that the device uses */
 	uint8_t solicited; /* the same with a solicited event */
-	uint8_t opcode;	   /* of its completion */
+	uint8_t opcode;	   /* opcode of the completion */
 	uint8_t immediate;
 	uint8_t cap; /* IRDMA_CAP_ of the queue pair that it needs */
 };
@@ -208,7 +208,8 @@ uint64_t irdma_bind_write(const struct irdma_sq *sq, char *wqe, const struct ibv
 enum kit_fault irdma_bind_check(const struct irdma_sq *sq, const struct ibv_mw *mw,
 				const struct ibv_mw_bind_info *info);
 
-/* Announce the requests up to the head, and release the lock. @before: the head that was announced
+/*
+ * Announce the requests up to the head, and release the lock. @before: the head that was announced
  */
 FLAT void requests_announce(struct irdma_qp *qp, uint32_t before)
 {

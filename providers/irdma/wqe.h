@@ -67,7 +67,7 @@ enum {
 #define CQE_STAG       (1ull << 53)
 #define CQE_ERROR      (1ull << 55)
 #define CQE_SEND       (1ull << 62)
-#define CQE_IMM	       (1ull << 62) /* of the extension */
+#define CQE_IMM	       (1ull << 62) /* bit of the extension */
 #define CQE_INDEX_MASK (0x7fffull << 32)
 enum {
 	CQE_INDEX_SHIFT = 32,

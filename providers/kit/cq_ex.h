@@ -7,8 +7,8 @@
 
 #include "libibverbs/provider.h"
 
-/* A completion queue whose provider polls into an ibv_wc, which the readers then read. It is the
- * first member of the provider's queue. */
+/* A completion queue whose provider polls into an ibv_wc. The readers return members of this
+ * ibv_wc. It is the first member of the provider's queue. */
 struct kit_cq {
 	struct verbs_cq vcq;
 	struct ibv_wc current; /* protected by the lock of the queue */

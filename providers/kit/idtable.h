@@ -5,8 +5,8 @@
  *
  * A number that a device wrote may belong to any object, and the object may be destroyed during the
  * lookup. Therefore an object has up to two owners, each with a lock. A lookup for an owner finds
- * only the objects of this owner, and its lock is held meanwhile. The object is removed with the
- * locks of both owners held.
+ * only the objects of this owner. The owner's lock is held during the lookup. The object is removed
+ * with the locks of both owners held.
  */
 #ifndef PROVIDERS_KIT_IDTABLE_H
 #define PROVIDERS_KIT_IDTABLE_H

@@ -34,7 +34,8 @@ static inline void mmio_write_64(void *reg, uint64_t raw)
 	*(volatile uint64_t *)reg = raw;
 }
 #else
-/* Store two halves. A lock in mmio.c keeps other stores of this process from coming between them.
+/*
+ * Store two halves. A lock in mmio.c keeps other stores of this process from coming between them.
  */
 void mmio_write_64(void *reg, uint64_t raw);
 #endif
@@ -56,8 +57,8 @@ static inline void mmio_copy_16(void *reg, const void *from)
 }
 
 #ifdef __aarch64__
-/* Copy 64 bytes with one store, so that processors which do not combine stores also write them to
- * the device at once. */
+/* Copy 64 bytes with one store, so that processors that do not combine stores also write them to
+ * the device in one piece. */
 static inline void mmio_copy_64(void *reg, const void *from)
 {
 	const struct {

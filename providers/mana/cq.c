@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completion queues apart from polling. A queue in memory of the program is polled by the program.
+/*
+ * Completion queues apart from polling. A queue in memory of the program is polled by the program.
  */
 #include "providers/kit/cq.h"
 #include "providers/mana/rc.h"
@@ -127,9 +128,9 @@ int mana_destroy_cq(struct verbs_cq *vcq)
 /* ---- arming */
 
 /*
- * The device learns an index that is behind what was read if the queue is armed, and one entry
- * before that otherwise. A queue that is armed again without a poll needs an index that differs
- * from the last one: it grows by one each time.
+ * If the queue is armed, the index for the device is behind the last entry that was read. Otherwise
+ * it is one entry less. A queue that is armed again without a poll needs an index that differs from
+ * the last one: it grows by one each time.
  */
 void mana_cq_announce(struct mana_cq *cq, bool arm)
 {

@@ -21,7 +21,7 @@
  *   complete there. spinlock_lock_both() orders two of them. A poll holds it while it moves a
  * failed queue pair to the error state.
  *
- * - mana_sq.lock and mana_rq.lock protect what is posted.
+ * - mana_sq.lock and mana_rq.lock protect the posted requests.
  *
  * Data that the device wrote are not trusted. A queue pair is found through a table, and a
  * completion changes only the queue that completes in that ring.

@@ -62,8 +62,7 @@ FLAT void sends_retire(struct mana_sq *sq, uint32_t completed, uint32_t read_uni
 }
 
 /*
- * Complete the sends up to packet @psn, as far as there is room in @wc. Return the number of
- * completions.
+ * Complete the sends up to packet @psn, until @wc is full. Return the number of completions.
  * @ret_done: whether no such send is left
  */
 FLAT int sends_take(struct mana_rc *qp, uint32_t psn, struct ibv_wc *wc, int room, bool *ret_done)
@@ -325,7 +324,8 @@ static int receives_flush(struct mana_rc *qp, struct ibv_wc *wc, int room)
 
 static bool is_failed(const struct mana_rc *qp)
 {
-	/* acquire: pairs with the release of state_set(), so that every posted request is found
+	/*
+	 * acquire: pairs with the release of state_set(), so that every posted request is found
 	 */
 	return atomic_load_explicit(&qp->state, memory_order_acquire) == IBV_QPS_ERR;
 }

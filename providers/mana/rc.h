@@ -100,7 +100,7 @@ enum {
 	CQE_IS_SEND = 1 << 24,
 	CQE_PHASE_SHIFT = 29,
 	CQE_PHASES = 8,
-	CAUSE_FLUSHED = 0xfff, /* of this library */
+	CAUSE_FLUSHED = 0xfff, /* set by this library, not by the device */
 };
 
 /* Registers in the page of doorbells. */
@@ -131,7 +131,7 @@ struct mana_ring {
 	char *base;
 	uint32_t mask;	 /* bytes - 1 */
 	uint32_t head;	 /* units that were posted, modulo UNITS_MASK + 1 */
-	uint32_t number; /* of the device */
+	uint32_t number; /* number that the device uses */
 };
 
 /* Data of a posted send that its completion needs. */
@@ -297,7 +297,8 @@ static inline uint32_t mana_recv_write(const struct mana_ring *ring, const struc
 }
 
 /* cq.c */
-/* Tell the device how far the ring was read. @arm: and ask for an event. The caller holds the lock.
+/*
+ * Tell the device how far the ring was read. @arm: and ask for an event. The caller holds the lock.
  */
 void mana_cq_announce(struct mana_cq *cq, bool arm);
 /* Remove the completions of a queue pair. The caller holds the locks of both queues. */

@@ -16,7 +16,7 @@ void mlx_post_limits_set(struct verbs_qp *vqp, enum ibv_qp_state state, int *sq_
 		*sq_max_sge = vqp->cap.max_send_sge;
 		break;
 	case IBV_QPS_ERR:
-		/* Requests posted in this state are flushed, whatever the previous state. */
+		/* Requests posted in this state are flushed. The previous state does not matter. */
 		*sq_max_sge = vqp->cap.max_send_sge;
 		rq->max_sge = rq->max_post ? (int)rq->wqe_sge : -1;
 		break;

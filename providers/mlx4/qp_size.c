@@ -133,7 +133,7 @@ int mlx4_rq_size(const struct mlx4_context *ctx, const char *verb, uint32_t max_
 	return 0;
 }
 
-/* Return whether the queue pair needs a receive queue. The adapter requires one that is not empty,
+/* Return whether the queue pair needs a receive queue. The adapter requires a ring with entries,
  * unless the queue pair receives through other objects. */
 static bool has_rq(const struct ibv_qp_init_attr_ex *attr)
 {

@@ -48,7 +48,8 @@ struct send_build {
 	bool whole;	/* the request refers to no other memory, so the register may take it */
 };
 
-/* Inline data consist of pieces. Each piece follows its length and does not cross a 64-byte unit.
+/*
+ * Inline data consist of pieces. Each piece follows its length and does not cross a 64-byte unit.
  */
 struct inline_build {
 	char *head, *at; /* head: beginning of the current piece; NULL: no piece yet */
@@ -399,7 +400,8 @@ SEPARATE static int post_contended(struct mlx4_qp *qp, struct ibv_send_wr *wr,
 
 /* ---- plain requests */
 
-/* Copy the data of one entry behind @seg. Return: their segments; 0: they do not fit into the unit.
+/*
+ * Copy the data of one entry behind @seg. Return: their segments; 0: they do not fit into the unit.
  */
 FLAT unsigned int plain_inline(const struct mlx4_sq *sq, const struct ibv_sge *sge, char *seg)
 {
@@ -407,7 +409,8 @@ FLAT unsigned int plain_inline(const struct mlx4_sq *sq, const struct ibv_sge *s
 	uint32_t length = sge->length;
 	uint32_t room = WQE_UNIT - ((uintptr_t)seg & (WQE_UNIT - 1)) - sizeof(*head);
 
-	/* Data that end at the end of the unit do not fit either, because another header follows.
+	/*
+	 * Data up to the exact end of the unit do not fit, because another header follows.
 	 */
 	if (unlikely(length >= room) || unlikely(length > sq->max_inline))
 		return 0;

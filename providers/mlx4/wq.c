@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Work queues: receive rings without a queue pair. A queue pair receives through a table of them,
- * and is created here, too. */
+/* Work queues: receive rings without a queue pair. A queue pair that receives through a table of
+ * work queues is also created here. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -47,7 +47,7 @@
 enum {
 	MTHCA_RECORD_PAGE = 4096, /* on any host */
 	MTHCA_RECORD_BYTES = 8,
-	MTHCA_RECORDS = MTHCA_RECORD_PAGE / MTHCA_RECORD_BYTES, /* of a page */
+	MTHCA_RECORDS = MTHCA_RECORD_PAGE / MTHCA_RECORD_BYTES, /* records of a page */
 	MTHCA_WR_MAX = 1 << 16,
 	MTHCA_SGE_MAX = 64,
 	MTHCA_NUMBER_MASK = 0xffffff, /* of queues and protection domains */
@@ -189,7 +189,7 @@ struct mthca_sq {
 	uint32_t plain;	 /* the same for plain requests in this state */
 	uint32_t max_inline;
 	uint32_t number; /* of the queue pair, at its position in the doorbell */
-	char *base;	 /* of the buffer */
+	char *base;	 /* beginning of the buffer */
 	char *last;	 /* the request before the next one */
 	uint64_t *wr_ids;
 	char *doorbell;

@@ -153,7 +153,8 @@ static void rings_open(struct mthca_qp *qp, const struct ibv_qp_init_attr_ex *at
 	rq->mask = size->receives - 1;
 	rq->wqe_sge = attr->cap.max_recv_sge;
 	rq->record = qp->rq_record.words;
-	/* With records the first segment never changes: post only writes the list behind it. */
+	/* With doorbell records the first segment never changes. A post only writes the list behind
+	 * it. */
 	rq->ring = rq->record ? base + NEXT_BYTES : base;
 	rings_reset(qp);
 }

@@ -32,7 +32,7 @@ enum {
 struct mthca_next_seg {
 	__be32 nda_op; /* the place of the next request, and its opcode */
 	__be32 ee_nds;
-	__be32 flags; /* of this request */
+	__be32 flags; /* flags of this request */
 	__be32 imm;
 };
 
@@ -76,7 +76,7 @@ struct mthca_atomic_seg {
 enum {
 	CQE_BYTES = 32,
 	CQE_HARDWARE = 0x80, /* owner: the adapter may write the entry */
-	CQE_SEND = 0x80,     /* of is_send */
+	CQE_SEND = 0x80,     /* bit of is_send */
 	CQE_ERROR = 0xfe,    /* the lowest opcode of failures */
 	CQE_ERROR_SEND = 1,
 };

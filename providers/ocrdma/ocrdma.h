@@ -65,7 +65,7 @@ struct oc_pd {
 
 struct oc_ah {
 	struct ibv_ah ah;
-	uint32_t index; /* in the table */
+	uint32_t index; /* index in the table of addresses */
 	uint32_t id, type;
 	bool has_vlan;
 };
@@ -101,7 +101,7 @@ enum oc_post_state {
 /* A posted send. */
 struct oc_sent {
 	uint64_t wr_id;
-	uint32_t length; /* of a read */
+	uint32_t length; /* bytes of a read */
 	uint16_t opcode; /* enum ibv_wc_opcode */
 	bool signaled;
 };
@@ -165,7 +165,7 @@ struct oc_qp {
 	struct oc_rq rq;
 	struct oc_cq *send_cq, *recv_cq;
 	struct oc_srq *srq;
-	uint32_t id; /* in completions */
+	uint32_t id; /* id in completions */
 	bool failed; /* in the list of the context */
 	LIST_ENTRY(oc_qp) entry;
 	struct kit_page sends, receives, registers;

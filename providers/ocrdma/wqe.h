@@ -31,7 +31,7 @@ enum {
 	HEADER = 16,
 	UD_BYTES = 16,
 	REMOTE_BYTES = 16,
-	ENTRY = 16, /* of a list */
+	ENTRY = 16, /* bytes of a list entry */
 };
 
 /* Words of a request. */

@@ -68,7 +68,7 @@ static void dpm_find(struct qedr_context *ctx, const struct qedr_alloc_ucontext_
 	dpm->piece = max_of(dpm->piece / 8 * 8, 8u);
 }
 
-/* Take the limits from the answer. An adapter without receives of one entry does not exist. */
+/* Take the limits from the answer. Each adapter supports receives of one entry. */
 static int answer_take(struct qedr_context *ctx, const struct qedr_alloc_ucontext_resp *resp)
 {
 	if (!resp->max_send_wr || !resp->max_recv_wr || !resp->max_cqes ||
@@ -92,7 +92,7 @@ static int answer_take(struct qedr_context *ctx, const struct qedr_alloc_ucontex
 	return 0;
 }
 
-/* XRC is for RoCE alone. */
+/* XRC exists only on RoCE. */
 static const struct verbs_ops roce_ops = {
 	.open_xrcd = uverbs_open_xrcd,
 	.close_xrcd = uverbs_close_xrcd,

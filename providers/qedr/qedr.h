@@ -21,7 +21,7 @@
  * one.
  *
  * - qedr_context.dpm_lock protects the part of the doorbell page that takes requests. A thread that
- *   does not get it at once rings a doorbell instead.
+ *   cannot take the lock immediately rings a doorbell instead.
  *
  * Data that the device wrote are not trusted. A count is checked, and a queue pair is found through
  * the table, before it is used.

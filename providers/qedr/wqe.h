@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Formats of the rings, which are little-endian. Inline data are words of eight bytes in reverse.
+/*
+ * Formats of the rings, which are little-endian. Inline data are words of eight bytes in reverse.
  */
 #ifndef QEDR_WQE_H
 #define QEDR_WQE_H
@@ -11,7 +12,7 @@ enum {
 	ELEMENT_WORDS = 2,
 	HEAD_ELEMENTS = 2,
 	ATOMIC_ELEMENTS = 4,
-	SEND_SGE_MAX = 16, /* as many as the elements of a request have room for */
+	SEND_SGE_MAX = 16, /* the elements of a request have room for this many */
 	INLINE_MAX = 256,
 	SEND_ELEMENTS_MAX = HEAD_ELEMENTS + SEND_SGE_MAX,
 	SEND_WORDS = SEND_ELEMENTS_MAX * ELEMENT_WORDS,
@@ -53,7 +54,7 @@ enum {
 
 enum {
 	CQE = 32,
-	CQE_AT_COUNT = 0, /* of a send */
+	CQE_AT_COUNT = 0, /* offset in the completion of a send */
 	CQE_AT_WR_ID = 0, /* of a shared receive */
 	CQE_AT_COOKIE = 8,
 	CQE_AT_IMM = 16,

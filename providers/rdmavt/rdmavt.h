@@ -59,12 +59,11 @@ struct rvt_cq {
 struct rvt_recv_queue {
 	struct spinlock lock;
 	uint32_t last;	  /* the last slot */
-	uint32_t max_sge; /* of a request */
+	uint32_t max_sge; /* SGEs of a request, at most */
 	uint32_t stride;  /* bytes of a slot */
 	struct rvt_rwq *wq;
-	struct kit_page
-		ring;	  /* not mapped if the QP has an SRQ, or the ring could not be replaced */
-	atomic_uint said; /* enum kit_fault bits already explained in the log */
+	struct kit_page ring; /* not mapped if the QP has an SRQ, or if replacing it failed */
+	atomic_uint said;     /* enum kit_fault bits already explained in the log */
 };
 
 struct rvt_srq {

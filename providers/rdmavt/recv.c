@@ -102,9 +102,9 @@ __attribute__((noinline, cold)) static int recv_refuse(struct rvt_qp *qp, enum k
 }
 
 /*
- * The kernel does not learn of a receive that is posted in the state ERR, so it would never
- * complete it. Accept an empty list and a NULL @bad_wr, here and in rvt_post_srq_recv() and
- * rvt_post_send(). Other releases of this provider accept both, and programs rely on it.
+ * The kernel does not notice a receive that is posted in the state ERR, and would never complete
+ * it. Accept an empty list and a NULL @bad_wr, here and in rvt_post_srq_recv() and rvt_post_send().
+ * Other releases of this provider accept both, and programs rely on it.
  */
 int rvt_post_recv(struct ibv_qp *ibqp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad_wr)
 {

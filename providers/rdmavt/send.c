@@ -13,7 +13,7 @@ _Static_assert(sizeof(struct ib_uverbs_send_wr) == 56, "as the kernel has it");
 _Static_assert(sizeof(struct ibv_sge) == 16, "copied as it is");
 
 enum {
-	/* A request with as many entries as a queue pair can have. */
+	/* A request with the largest number of entries of any queue pair. */
 	BATCH_BYTES = sizeof(struct ib_uverbs_send_wr) + RVT_MAX_SGE * sizeof(struct ibv_sge),
 	/* Flags that the kernel passes on. It would ignore others without an error. */
 	SEND_FLAGS = IBV_SEND_FENCE | IBV_SEND_SIGNALED | IBV_SEND_SOLICITED,

@@ -126,8 +126,8 @@ static bool kernel_sleeps(const struct siw_qp *qp, uint32_t first)
 }
 
 /*
- * Without a connection the kernel takes no request, and a later connection does not make it read
- * the ring again. The kernel completes requests that it took before the connection ended.
+ * Without a connection the kernel takes no request. It also does not read the ring again when a
+ * connection is made later. The kernel completes requests that it took before the connection ended.
  */
 static void send_withdraw(struct siw_qp *qp, uint32_t first)
 {

@@ -56,7 +56,8 @@ static bool has_bytes(const struct ibv_send_wr *wr)
 FLAT enum kit_fault send_check(const struct pvrdma_sq *sq, const struct ibv_send_wr *wr,
 			       uint32_t sge_limit, bool room, bool datagram)
 {
-	/* Also refuses requests in a state without sending, because the limit is 0 then. */
+	/* The limit is 0 in states that do not send, so this check also refuses requests in such a
+	 * state. */
 	if (unlikely((uint32_t)wr->num_sge >= sge_limit))
 		return KIT_FAULT_NUM_SGE;
 	if (unlikely(!room))

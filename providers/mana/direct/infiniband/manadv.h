@@ -21,8 +21,8 @@ enum manadv_set_ctx_attr_type {
 };
 
 /*
- * The allocator of the memory of queues. Queues of raw Ethernet cannot be created without it, and
- * queues of RC not with it. The memory must begin at a page. @priv_data: the value of @data
+ * The allocator of the memory of queues. Queues of raw Ethernet need the allocator. Queues of RC
+ * cannot be created with it. The memory must begin at a page. @priv_data: the value of @data
  */
 struct manadv_ctx_allocators {
 	void *(*alloc)(size_t size, void *priv_data);
@@ -81,7 +81,8 @@ enum manadv_obj_type {
 	MANADV_OBJ_RWQ = 1 << 2,
 };
 
-/* Fill in `out` from `in` for each type in @obj_type (MANADV_OBJ_). Return: 0 or a positive errno.
+/*
+ * Fill in `out` from `in` for each type in @obj_type (MANADV_OBJ_). Return: 0 or a positive errno.
  */
 int manadv_init_obj(struct manadv_obj *obj, uint64_t obj_type);
 
