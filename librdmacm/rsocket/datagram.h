@@ -46,7 +46,7 @@ struct ds_message {
 	uint32_t length;
 	union ds_name from;
 	bool has_grh;		   /* with an endpoint: the device has stored the network header */
-	struct ds_arrival arrival; /* without an endpoint */
+	struct ds_arrival arrival; /* used without an endpoint */
 };
 
 struct ds_endpoint {
@@ -66,7 +66,7 @@ struct ds_endpoint {
 	unsigned int header_size;
 
 	unsigned int receives, sends; /* number of places for receives and for sends */
-	uint8_t *memory;	      /* of both */
+	uint8_t *memory;	      /* memory of the receives and sends */
 	size_t memory_size;
 	struct ibv_mr *mr;
 	struct ds_message *messages; /* one per receive */
@@ -90,7 +90,7 @@ struct ds_destination {
 	struct ibv_ah *ah;
 	bool is_moved;	       /* @ah may lead to the peer's former place */
 	struct ibv_ah *old_ah; /* former @ah, kept until no send uses it */
-	uint32_t mtu;	       /* of the route */
+	uint32_t mtu;	       /* MTU of the route */
 	struct rdma_cm_id *id; /* id that resolves the route; NULL: no resolution is going on */
 	uint64_t retry;	       /* earliest time of the next resolution, ns */
 	uint64_t asked, heard; /* times of the last send by UDP, and of the last arrival, ns */

@@ -71,7 +71,7 @@ enum ds_op {
 
 struct ds_udp_header {
 	enum ds_op op;
-	uint32_t qpn; /* of the sender */
+	uint32_t qpn; /* QPN of the sender */
 };
 
 size_t ds_put_udp_header(uint8_t to[DS_UDP_HEADER_MAX], const struct ds_udp_header *header,

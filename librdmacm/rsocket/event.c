@@ -2,7 +2,7 @@
 /* The events of a socket: of its CQs and of the connection manager. */
 #include "librdmacm/rsocket/rs.h"
 
-#define GLANCES	  64 /* one of so many glances also checks the descriptor */
+#define GLANCES	  64 /* each 64th call of rs_glance() also checks the descriptor */
 #define GLANCE_NS 50000ull
 #define ACK_BATCH 64
 

@@ -4,7 +4,7 @@
 
 #include "librdmacm/rsocket/poller.h"
 
-#define VAIN_LOOKS 32 /* number of polls that cost as much as arming a CQ */
+#define VAIN_LOOKS 32 /* this number of polls costs as much as arming a CQ */
 
 /* Events that a socket can have. */
 #define EVENTS                                                                               \

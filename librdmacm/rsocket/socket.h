@@ -31,7 +31,7 @@
 #define RS_INLINE_DEFAULT  64
 #define RS_RECEIVES_SPARE  (2 * RS_CONTROL_MAX) /* number of receives beyond the announced ones */
 #define RS_REPOST_MAX	   16
-#define RS_SIGNAL_INTERVAL 16 /* one of so many requests is signalled */
+#define RS_SIGNAL_INTERVAL 16 /* each 16th request is signalled */
 
 enum rs_state {
 	RS_NEW,
@@ -83,7 +83,7 @@ struct rs_socket {
 	bool silent;	/* the peer did not acknowledge a request */
 	struct rdma_event_channel *channel;
 	struct rdma_cm_id *id;
-	LIST_HEAD(, rs_watch) watches; /* of pollers */
+	LIST_HEAD(, rs_watch) watches; /* watches of pollers on this socket */
 	uint32_t changes;	       /* counts events, for EPOLLET */
 
 	/* Of a listener. */
@@ -113,8 +113,8 @@ struct rs_socket {
 	unsigned int keep_seconds;
 	/* -1: no limit; may be set while other threads wait */
 	atomic_int send_timeout_ms, recv_timeout_ms;
-	int linger_seconds;	  /* of SO_LINGER; -1: it is off */
-	size_t receive_least;	  /* of SO_RCVLOWAT */
+	int linger_seconds;	  /* value of SO_LINGER; -1: it is off */
+	size_t receive_least;	  /* value of SO_RCVLOWAT */
 	struct rs_stored *stored; /* values of rsetsockopt(): option_value.c */
 
 	/* Of a connection. */
