@@ -36,7 +36,7 @@ int fd_next_socket(int rs);
  */
 void fd_hold(int rs);
 bool fd_unhold(int rs);
-bool fd_is_held(int rs);    /* by a child */
+bool fd_is_held(int rs);    /* a child may claim the RDMA socket */
 bool fd_is_nobodys(int rs); /* neither holders nor descriptors */
 /*
  * Replace each descriptor of the RDMA socket @rs by a duplicate of @by, of kind @kind. @moved: the
@@ -44,7 +44,7 @@ bool fd_is_nobodys(int rs); /* neither holders nor descriptors */
  */
 void fd_hand_over(int rs, int moved, int by, int kind, void (*name)(int fd, void *arg), void *arg);
 void fd_set_bound(int fd);
-bool fd_is_bound(int fd); /* by the program */
+bool fd_is_bound(int fd); /* the program has bound it */
 void fd_set_spent(int rs);
 /* its connect() failed, or it is a listener that was shut down */
 bool fd_is_spent(int rs);

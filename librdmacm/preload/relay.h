@@ -50,7 +50,7 @@ struct relay {
 	int end;   /* the Unix domain socket of the relay */
 	int other; /* the end that is shared, as long as a child may claim it; -1: none may */
 	int number;
-	struct ways *ways; /* of a connection */
+	struct ways *ways; /* the two directions of a connection */
 	/* Relay until no process has the other end, and all data of the processes are passed on. */
 	void (*run)(struct relay *r);
 };
@@ -69,7 +69,7 @@ struct claimed {
 	bool is_datagram;
 	bool is_bound;
 	int ended; /* result of rs_ended() */
-	int flags; /* of F_GETFL */
+	int flags; /* result of F_GETFL */
 	struct relay_names names;
 };
 
