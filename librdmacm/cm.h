@@ -394,7 +394,7 @@ void cm_sync_drop_event(struct cm_id *id);
 struct cm_mc {
 	LIST_ENTRY(cm_mc) entry; /* cm_id.groups */
 	struct cm_id *id;
-	void *context; /* of the program */
+	void *context; /* value of the program */
 	struct sockaddr_storage addr;
 	uint32_t join_flags; /* enum rdma_cm_mc_join_flags */
 	uint32_t handle;

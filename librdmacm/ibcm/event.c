@@ -11,7 +11,7 @@
 struct ibcm_record {
 	TAILQ_ENTRY(ibcm_record) entry, about_entry;
 	struct ibcm_id *about;
-	struct ibcm_id *child; /* of a request */
+	struct ibcm_id *child; /* identifier of a request */
 	struct ibcm_mc *mc;
 	struct cm_event ev;
 };

@@ -52,7 +52,7 @@ struct ibcm_dev {
 /* An address of this host. */
 struct ibcm_local {
 	struct cm_device *cm;
-	uint8_t index; /* of the GID */
+	uint8_t index; /* index of the GID */
 	union ibv_gid gid;
 };
 
@@ -93,7 +93,7 @@ struct ibcm_id {
 	uint32_t reported; /* number of events about the identifier that the program got */
 	/* the device has been removed; DEVICE_REMOVAL is the last event */
 	bool removed;
-	LIST_ENTRY(ibcm_id) entry; /* of all */
+	LIST_ENTRY(ibcm_id) entry; /* in the list of all identifiers */
 	/* listener */
 	int backlog;
 	int waiting; /* number of requests in the channel */

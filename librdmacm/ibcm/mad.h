@@ -143,7 +143,7 @@ struct ibcm_mra {
 };
 
 struct ibcm_dreq {
-	uint32_t remote_qpn; /* of the receiver */
+	uint32_t remote_qpn; /* QPN of the receiver */
 };
 
 struct ibcm_lap {

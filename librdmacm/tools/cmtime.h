@@ -12,7 +12,7 @@
  */
 struct cmtime_peers {
 	int *fds;
-	int count;    /* of fds */
+	int count;    /* entries of fds */
 	bool decides; /* this instance is the controller */
 	struct sockaddr_storage *servers;
 	int server_count;

@@ -70,7 +70,7 @@ struct tool_names {
 	const char *destination; /* NULL: listen on @source */
 	const char *source;	 /* NULL: any */
 	const char *service;
-	int family; /* of tool_address_formats */
+	int family; /* family in tool_address_formats */
 	int port_space;
 };
 int tool_address(const struct tool_names *names, struct rdma_addrinfo **ret_info);

@@ -15,7 +15,7 @@
 #include "tool.h"
 
 enum tool_stream_mode {
-	STREAM_SOCKETS = 1 << 0, /* of TCP */
+	STREAM_SOCKETS = 1 << 0, /* use TCP sockets */
 	STREAM_ASYNC = 1 << 1,
 	STREAM_BLOCKING = 1 << 2,
 	STREAM_FORK = 1 << 3,

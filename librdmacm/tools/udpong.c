@@ -27,7 +27,7 @@
 #define UNSET		(-1)
 
 enum mode {
-	MODE_SOCKETS = 1 << 0, /* of UDP */
+	MODE_SOCKETS = 1 << 0, /* use UDP sockets */
 	MODE_ASYNC = 1 << 1,
 	MODE_BLOCKING = 1 << 2,
 	MODE_NONBLOCKING = 1 << 3,
