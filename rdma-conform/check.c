@@ -143,7 +143,7 @@ void check_trial(struct check *c, const struct trial *trial, const bool *wanted,
 	c->exercised = counters;
 	index_messages(c);
 	index_writers(c);
-	/* A process that died has recorded nothing of what it wrote. */
+	/* A process that died has not recorded what it wrote. */
 	if (!trial->ended[0] && !trial->ended[1])
 		judge_memory(c);
 	for (unsigned int i = 0; rule_at(i); i++)

@@ -5,7 +5,7 @@
 
 #include "rdma-conform/event.h"
 
-/* Parts that no program could have, because the device does not support them. */
+/* Parts that are left out of all programs, because the device does not support them. */
 struct left_out {
 	char what[64];
 	uint64_t times;

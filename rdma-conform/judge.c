@@ -302,8 +302,8 @@ static const struct event *fill_of(const struct view *v, const struct event *run
 	return NULL;
 }
 
-/* Find bytes that the peer's memory got after its release, in memory that may have any other bytes:
- * that of a receive without a completion. */
+/* Find bytes that were written to the peer's memory after its release. Only look in the memory of a
+ * receive without a completion, which may otherwise have any contents. */
 static void find_leaks(struct view *v)
 {
 	FOR_EACH_RUN(v, e)

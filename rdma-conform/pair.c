@@ -161,7 +161,7 @@ int qp_to_init(struct agent *agent, struct ibv_qp *qp)
 	return ibv_modify_qp(qp, &attr, mask | IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT);
 }
 
-/* The initiator of an XRC pair is no target, and the target is no initiator. */
+/* An XRC pair has one initiator and one target. */
 int qp_to_rtr(struct agent *agent, struct ibv_qp *qp, const struct ibv_ah_attr *address,
 	      uint32_t number, uint32_t psn)
 {

@@ -87,7 +87,8 @@ static bool mr_add(struct ibv_pd *pd, struct things *t, int access)
 	return t->mr;
 }
 
-/* Return 0 or the errno of a failed creation. Some plug-ins leave errno at 0: return EINVAL then.
+/* Return 0 or the errno of a failed creation. Some plug-ins leave errno at 0. In this case return
+ * EINVAL.
  */
 static int refusal(bool made)
 {

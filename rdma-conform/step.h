@@ -22,7 +22,7 @@
 #include <stdlib.h>
 
 #define OBJECTS	     32 /* of a kind on a side */
-#define THREADS	     4	/* of a side */
+#define THREADS	     4	/* threads of a side */
 #define SGES	     4
 #define STEPS	     1024
 #define INLINE_BYTES 64 /* of a request with inline data, at most */

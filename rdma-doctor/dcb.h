@@ -20,7 +20,7 @@ struct dcb {
 	bool pfc_known;		     /* the driver reports PFC */
 	uint8_t pfc;		     /* a bit for each priority with PFC */
 	uint64_t dscps;		     /* a bit for each DSCP that has a priority */
-	uint8_t priority[DCB_DSCPS]; /* of these */
+	uint8_t priority[DCB_DSCPS]; /* priority of each of these DSCPs */
 	bool pause_known;	     /* ethtool reports pause of the whole link */
 	bool pause_receive, pause_send;
 };

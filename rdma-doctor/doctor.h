@@ -5,8 +5,8 @@
  *
  * A rung is a row of rungs.c and a check function in the file of its noun. Some rungs check the
  * host, the others check each device that has passed all rungs so far. A device falls on the first
- * rung that fails for it. A rung of devices fails if the last device falls there. The program
- * changes nothing on the machine.
+ * rung that fails for it. A rung for devices fails if no device passes it. The program changes
+ * nothing on the machine.
  *
  *   rdma_doctor.c  options                    ladder.c   runs the rungs
  *   rungs.c        the table of rungs         report.c   text and JSON
@@ -72,7 +72,7 @@ struct doctor_device {
 	struct verbs_device *verbs; /* from discovery; NULL: no uverbs character device */
 	const struct verbs_provider *provider;
 	const struct rung *fell; /* rung on which the device fell; NULL: none */
-	struct finding finding;	 /* on that rung */
+	struct finding finding;	 /* finding of that rung */
 };
 
 /* Facts of the kernel's RDMA subsystem. */
@@ -158,7 +158,8 @@ bool device_name_usable(const char *name);
 /* Read "<sysfs>/class/infiniband/<device>/<path>". Return: length of the text or -errno. */
 int device_read(const struct doctor_device *dev, const char *path, char *buf, size_t size);
 
-/* paths.c: take driver files and providers from below @root. To be called before their first use.
+/*
+ * paths.c: take driver files and providers from below @root. To be called before their first use.
  */
 void paths_set_root(const char *root);
 

@@ -86,8 +86,8 @@ static void kernel_missing(const struct doctor *d, const char *module, const cha
 	}
 }
 
-/* Return whether the process may not see the classes of sysfs. The library then lists no device,
- * not even one of uroce. */
+/* Return whether the process may not see the classes of sysfs. The library then lists no devices.
+ * uroce devices are missing as well. */
 static bool sysfs_is_closed(void)
 {
 	char path[PATH_MAX];

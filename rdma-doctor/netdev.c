@@ -73,7 +73,7 @@ static int ethtool_sample(const char *netdev, struct sample *sample)
 	count = statistics_count(fd, netdev);
 	if (count <= 0)
 		return count;
-	/* Room for twice as many, because the number may grow between the two queries. */
+	/* Allocate room for twice as many, because the number may grow between the two queries. */
 	names = calloc(1, sizeof(*names) + 2 * (size_t)count * ETH_GSTRING_LEN);
 	values = calloc(1, sizeof(*values) + 2 * (size_t)count * sizeof(values->data[0]));
 	if (!names || !values)

@@ -19,7 +19,7 @@ enum {
 /* Limits of the values that a peer may request. */
 enum {
 	COUNT_MAX = 32,	  /* datagrams of a flow */
-	BYTES_MAX = 4096, /* of a datagram */
+	BYTES_MAX = 4096, /* bytes of a datagram */
 	BYTES_MIN = 8,
 };
 

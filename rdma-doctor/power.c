@@ -28,8 +28,8 @@ static int cpufreq_read(unsigned int cpu, const char *name, char *text, size_t s
 	return system_read(path, text, size);
 }
 
-/* Return whether the governor lets the frequency sink. Drivers with a preference of their own call
- * that "powersave" too. */
+/* Return whether the governor lets the frequency sink. Drivers with a preference of their own also
+ * call it "powersave". */
 static bool cpu_saves(unsigned int cpu, char *ret_governor, size_t size)
 {
 	char preference[64];

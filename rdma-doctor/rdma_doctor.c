@@ -15,7 +15,7 @@
 enum {
 	EXIT_NO_REPORT = 1,
 	EXIT_USAGE = 2,
-	WATCH_SECONDS = 10, /* by default */
+	WATCH_SECONDS = 10, /* default time */
 };
 
 static const char usage_text[] =

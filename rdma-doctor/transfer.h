@@ -36,7 +36,7 @@ struct transfer {
 	uint64_t median_ns, slowest_ns; /* of 8-byte RDMA writes, to the completion */
 	uint64_t mbps;			/* of large RDMA writes */
 	uint64_t port_mbps;		/* 0: unknown */
-	struct transfer_counter counters[TRANSFER_COUNTERS]; /* of uroce */
+	struct transfer_counter counters[TRANSFER_COUNTERS]; /* counters of uroce */
 	unsigned int counter_count;
 };
 
