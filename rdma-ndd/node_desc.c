@@ -38,7 +38,7 @@ static size_t desc_length(const struct desc_text *text)
 	for (int i = 0; i < 3 && (text->bytes[length] & 0xc0) == 0x80; i++)
 		length--;
 	/*
-	 * With more such bytes than a character can have, the text is not UTF-8 and is not
+	 * If there are more such bytes than a character can have, the text is not UTF-8 and is not
 	 * shortened.
 	 */
 	return (text->bytes[length] & 0xc0) == 0x80 ? NODE_DESC_SIZE : length;

@@ -169,7 +169,7 @@ static int pci_open(int device_folder, int64_t *ret_sub_function)
 	return take_fd(&parent);
 }
 
-/* Its address is the name of its folder, whichever links led there. */
+/* Its address is the name of its folder. The names of links to the folder do not matter. */
 static int pci_address(int folder, char *ret_address, size_t size)
 {
 	char path[64];

@@ -109,7 +109,7 @@ static int kernel_find(struct nl_sock *sock, struct kernel_device *device)
 	return r;
 }
 
-/* A kernel that cannot tell is no reason to leave a device without its name. */
+/* If the kernel cannot report this, rename the device. */
 static void kernel_count_contexts(struct nl_sock *sock, struct kernel_device *device)
 {
 	_cleanup_nl_msg_ struct nl_msg *msg = request(RDMA_NLDEV_CMD_RES_GET, NLM_F_ACK);
@@ -138,7 +138,7 @@ static int device_folder(const char *name)
 	return fd < 0 ? -errno : fd;
 }
 
-/* udev discards what its programs print on standard error, so tell the journal, too. */
+/* udev discards what its programs print on standard error, so also write to the journal. */
 static int refuse(const char *name, const char *what, const char *why)
 {
 	fprintf(stderr, "rdma_rename: %s: %s: %s\n", name, what, why);

@@ -124,8 +124,8 @@ bool log_enabled(enum log_level level)
 }
 
 /*
- * Write a line. If the reader of a FIFO or of stderr has ended, the log ends and not the program:
- * there is no SIGPIPE.
+ * Write a line. If the reader of a FIFO or of stderr has ended, only the log ends. The program gets
+ * no SIGPIPE.
  */
 static void line_write(int fd, const char *line, size_t length)
 {

@@ -81,7 +81,7 @@ static const struct show_row phys_rows[] = {
 
 /* All valid GIDs of all ports of the device, from one call. */
 struct gids {
-	struct ibv_gid_entry entries[2047]; /* maximum of one call */
+	struct ibv_gid_entry entries[2047]; /* entries of one call, at most */
 	ssize_t count;
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Linked into every program, not into the libraries: output that could not be written is an error,
- * because a script that reads it would take a part for the whole.
+ * because a script would treat incomplete output as complete.
  *
  * The linker replaces main() and exit() by the functions below (--wrap in rdma_program()). A
  * handler of atexit() could not change the exit code without skipping the handlers and the
@@ -21,8 +21,8 @@ int __wrap_main(int argc, char **argv);
 _Noreturn void __real_exit(int status);
 _Noreturn void __wrap_exit(int status);
 
-/* Return @status, or EXIT_FAILURE if standard output could not be written. In a static program
- * the C library calls exit() after main() through the function below, too. */
+/* Return @status, or EXIT_FAILURE if standard output could not be written. In a static program the
+ * C library also calls the function below when main() returns. */
 static int output_check(int status)
 {
 	static bool reported;
@@ -37,8 +37,8 @@ static int output_check(int status)
 }
 
 /*
- * Keep the numbers of closed standard streams occupied. Otherwise the next file that is opened gets
- * such a number, perhaps a device node, and the output goes there.
+ * Keep the numbers of closed standard streams occupied. Otherwise the next opened file, perhaps a
+ * device node, gets such a number and receives the output.
  */
 static void streams_occupy(void)
 {

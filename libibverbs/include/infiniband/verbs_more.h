@@ -64,7 +64,7 @@ const char *ibv_gid_flaw_str(enum ibv_gid_flaw flaw);
 int ibv_query_ah(struct ibv_ah *ah, struct ibv_ah_attr *attr);
 
 enum ibv_mr_kind {
-	IBV_MR_KIND_MEMORY,   /* of this process */
+	IBV_MR_KIND_MEMORY,   /* memory of this process */
 	IBV_MR_KIND_NULL,     /* ibv_alloc_null_mr() */
 	IBV_MR_KIND_DMABUF,   /* memory of another device */
 	IBV_MR_KIND_DM,	      /* memory of this device */

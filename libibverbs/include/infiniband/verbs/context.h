@@ -208,7 +208,7 @@ int ibv_close_device(struct ibv_context *context);
 /* Descriptors that another process opened. Some devices make a context from them. */
 struct ibv_fd_arr {
 	int *arr;
-	uint32_t count; /* of arr */
+	uint32_t count; /* entries of arr */
 };
 
 /**
