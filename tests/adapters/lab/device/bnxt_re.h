@@ -16,7 +16,7 @@ enum {
 
 /* A queue pair. */
 struct bnxt_re_played {
-	uint64_t handle;    /* in its completions */
+	uint64_t handle;    /* number of the queue in completions */
 	uint16_t completed; /* sends */
 	/* A send or a receive has failed: the process completes the others. */
 	bool send_over, receive_over;

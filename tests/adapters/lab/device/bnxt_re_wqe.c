@@ -152,7 +152,7 @@ int bnxt_re_read_receive(const uint8_t *wqe, struct work *work)
 		return -EINVAL;
 	work->id = bytes_le32(wqe + 8);
 	read_list(wqe, slots - 2, work, 0);
-	/* A receive without memory has one entry of no bytes. */
+	/* A receive without memory has one entry with length 0. */
 	if (slots == 3 && !work->sge[0].length)
 		work->wr.num_sge = 0;
 	return 0;

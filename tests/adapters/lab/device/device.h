@@ -18,8 +18,8 @@ enum {
 	WORK_SILENT = 0x7f, /* a note: the process did not post the request */
 };
 
-/* One command of the process, whichever way it came: the core's request and response, and the
- * request and response of the driver. */
+/* One command of the process, from any interface: the core's request and response, and the request
+ * and response of the driver. */
 struct command {
 	const void *in;
 	size_t in_len;
@@ -68,7 +68,8 @@ enum region_kind {
 	REGION_REGISTERS, /* every store is traced */
 };
 
-/* A decoded work request. wr.sg_list, wr.sg_list[].addr of inline data and `address` point into it.
+/*
+ * A decoded work request. wr.sg_list, wr.sg_list[].addr of inline data and `address` point into it.
  */
 struct work {
 	struct ibv_send_wr wr; /* a receive uses only sg_list and num_sge */
@@ -86,7 +87,7 @@ struct work {
 	uint32_t cursor;  /* of the receive queue, after the request */
 	bool executed;	  /* the device has executed it, so that nothing is sent */
 	bool copies;	  /* copies sge[0] to sge[1] within the process and sends nothing */
-	/* A memory window that is bound: its new key and what it opens. */
+	/* A memory window that is bound: its new key, and the memory that it gives access to. */
 	struct {
 		uint32_t mw_rkey, new_rkey, mr_lkey;
 		unsigned access;

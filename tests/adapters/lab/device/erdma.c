@@ -25,7 +25,7 @@ enum {
 	BLOCK = 32,
 	CQE_SIZE = 32,
 	RECORD = 16,
-	BLOCKS_MAX = 4, /* of a request */
+	BLOCKS_MAX = 4, /* blocks of a request */
 	MAX_WR = 8192,
 	MAX_SGE = 6,
 	MAX_INLINE = 96,
@@ -187,7 +187,8 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	r = model_create_qp(qp, q, qp->sq.entries, qp->rq.entries);
 	if (r)
 		return r;
-	/* Other plug-ins do not initialise them, and traces must not depend on what was there. */
+	/* Other plug-ins do not initialise them, and traces must not depend on their former
+	 * contents. */
 	if (!model_on()) {
 		memset(base, 0, d.qbuf_len);
 		memset(record, 0, RECORD);

@@ -10,7 +10,7 @@
 
 enum {
 	IRDMA_QUANTUM = 32,
-	IRDMA_QUANTA_MOST = 8, /* of a request */
+	IRDMA_QUANTA_MOST = 8, /* quanta of a request, at most */
 	IRDMA_IDS = 1 << 16,   /* of requests and of receives in flight */
 	IRDMA_OP_WRITE = 0x00,
 	IRDMA_OP_READ = 0x01,
@@ -47,11 +47,11 @@ extern const struct irdma_limits irdma_generations[];
 struct irdma_region {
 	uint64_t start, length;
 	struct irdma_mem_reg_req request;
-	bool used; /* by a queue */
+	bool used; /* a queue uses the region */
 };
 
 struct irdma_played_qp {
-	uint64_t cookie; /* in its completions */
+	uint64_t cookie; /* number of the queue in completions */
 	/* A request has failed, and the process completes the others. */
 	bool send_over, receive_over;
 	bool send_lost, receive_lost; /* a completion since then was not written */

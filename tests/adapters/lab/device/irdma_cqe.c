@@ -57,7 +57,8 @@ uint32_t irdma_room(struct object *cq)
 	return (cq->ring.entries - 1 - unread(cq)) / (irdma_generation() < 3 ? 2 : 1);
 }
 
-/* Clear the arming in memory, so that the next arming is visible, whatever their number is. */
+/* Clear the arming in memory, so that the next arming is visible. The number of armings does not
+ * matter. */
 bool irdma_armed(struct object *cq, struct arm *ret_arm)
 {
 	uint32_t word = shadow(cq, SHADOW_ARM), raw = htole32(word);

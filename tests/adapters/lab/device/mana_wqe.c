@@ -97,7 +97,9 @@ static uint32_t recv_units(uint32_t head)
 	return sges_of(head) / 2 + 1;
 }
 
-/* Read @count elements. The only one may be empty, which stands for none. */
+/*
+ * Read @count elements. If there is only one entry, it may be empty. Then the request has no data.
+ */
 static int list_read(struct work *work, const struct queue *ring, uint32_t unit, uint32_t at,
 		     uint32_t count)
 {

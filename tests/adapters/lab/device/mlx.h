@@ -29,8 +29,8 @@ enum mlx_received {
 enum mlx_received mlx_received(const struct completion *c);
 
 /* Return whether the process has armed the CQ since the last call. The record has a serial number,
- * the count of events that the process has read. A record with another number than @serial arms
- * nothing. */
+ * the count of events that the process has read. A record arms the CQ only if its number is
+ * @serial. */
 bool mlx_armed(struct object *cq, uint32_t serial, struct arm *ret_arm);
 /* Whether the whole range is memory of the process. A kernel pins memory before a device writes. */
 bool mlx_is_memory(const void *at, size_t length);

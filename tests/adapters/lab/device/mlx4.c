@@ -17,7 +17,7 @@ enum {
 	CQE_MOST = (1 << 22) - 1,
 	PAGE = 4096,
 	CLOCK_PAGE = 3,
-	CLOCK = 0x18, /* in its page */
+	CLOCK = 0x18, /* offset in the clock's page */
 	BF_REG_SIZE = 512,
 	QP_TABLE = 1 << 18,
 	CQE_SIZE = 32,

@@ -23,7 +23,7 @@
 enum {
 	PAGE = 4096,
 	BF_REG_SIZE = 512,
-	FIRST_BFREG = 0x800, /* in a UAR */
+	FIRST_BFREG = 0x800, /* offset in a UAR */
 	CQE_SIZE = 64,
 	MAX_WR = 32768,
 	DCI_STREAMS_LOG = 4,

@@ -45,7 +45,7 @@ static void trace_command(const char *what, const struct firmware *f)
 	}
 }
 
-/* EINVAL: there is no whole command, or no room for an answer's head. */
+/* EINVAL: the command is incomplete, or the room is too small for the head of an answer. */
 static int command_of(struct ib_uverbs_ioctl_hdr *call, uint16_t in_id, struct firmware *ret)
 {
 	const struct ib_uverbs_attr *in = find(call, in_id);

@@ -39,7 +39,7 @@ enum {
 	DATA_IN_ORDER = 1 << 5,
 	DCT_DATA_IN_ORDER = 1 << 2,
 	SERVICE_DCI = 5, /* kind of queue pair; RC is 0 */
-	WQ = 0x50,	 /* in CREATE_RMP */
+	WQ = 0x50,	 /* offset in CREATE_RMP */
 	LOG_STRIDE_RQ = 4,
 	MAX_SGE = 16,
 	MAX_INLINE = 512,
@@ -70,7 +70,7 @@ enum {
 /* Programs that search a table of capabilities take a missing entry for an absent capability. */
 static const struct capability {
 	uint8_t group;
-	uint16_t offset; /* in the answer */
+	uint16_t offset; /* offset in the answer */
 	uint32_t bits;
 } capabilities[] = {
 	{ CAP_GENERAL, 0x14, 1u << 31 },		 /* a second group of capabilities */
@@ -287,7 +287,7 @@ static int create_dct(struct object *object, struct firmware *f)
 
 /* ---- transitions */
 
-/* Return the rights of the peer. A transition may leave them as they are. */
+/* Return the rights of the peer. A transition need not change them. */
 static unsigned access_of(const struct firmware *f)
 {
 	uint32_t bits = firmware_get(f, QPC + 0x90);

@@ -49,7 +49,7 @@ enum key_field {
 	SPORT,
 	DPORT,
 	FLAGS,
-	FLAGS_8, /* without NS */
+	FLAGS_8, /* flags without NS */
 	LABEL,
 	SEQUENCE,
 	ACKNOWLEDGEMENT,

@@ -36,7 +36,8 @@ enum {
 
 enum {
 	FORMATS = 4,
-	/* GENEVE, MPLS over GRE and UDP, VXLAN-GPE, ICMP, ICMPv6, options of GENEVE, words of GTPU
+	/*
+	 * GENEVE, MPLS over GRE and UDP, VXLAN-GPE, ICMP, ICMPv6, options of GENEVE, words of GTPU
 	 */
 	PROTOCOLS = 0xf0fb8,
 	LEVELS = 64,
@@ -83,7 +84,7 @@ static void put_64(struct firmware *f, size_t offset, uint64_t value)
 static void parsers_put(struct firmware *f)
 {
 	firmware_put(f, 0xb8, PROTOCOLS);
-	firmware_put(f, 0xbc, 1u << 15); /* changes of what they parse */
+	firmware_put(f, 0xbc, 1u << 15); /* changes of the parsed protocols */
 	firmware_put(f, 0xcc, PARSER_OF_ICMP << 20);
 	firmware_put(f, 0xd0, PARSER_OF_ICMP_DATA << 4);
 	firmware_put(f, 0xe8,
@@ -347,7 +348,8 @@ void mlx5_counter_query(struct firmware *f)
 	put_64(f, 0x18, c->bytes);
 }
 
-/* The ids of each kind count from 0, so that entries that name them are the same for each library.
+/*
+ * The ids of each kind count from 0, so that entries that name them are the same for each library.
  */
 bool mlx5_steering_create(struct firmware *f)
 {

@@ -9,7 +9,7 @@ enum {
 	CONTROL = 32,
 };
 
-/* A hit address that leads nowhere: the entry always misses. */
+/* Hit address of an entry that always misses. */
 static const uint64_t nowhere = (1ull << 35) - 1;
 
 /* The polynomial of Ethernet's CRC without its inversions. */

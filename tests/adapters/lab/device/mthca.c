@@ -28,7 +28,7 @@ enum {
 	MAX_REQUEST = 1008, /* bytes: the largest size that fits into 6 bits */
 	QP_TABLE = 1 << 16,
 	UARC_SIZE = 1 << 16,
-	RECORDS = 512,	 /* of a page */
+	RECORDS = 512,	 /* records of a page */
 	HARDWARE = 0x80, /* owner of a completion */
 	ROOM_MOST = 64,
 	OP_ERROR_RECEIVE = 0xfe,
@@ -232,7 +232,8 @@ static uint32_t waiting(const struct object *cq)
 	return n;
 }
 
-/* Tavor counts entries modulo the size of the ring, and goes on at the same place of a larger one.
+/*
+ * Tavor counts entries modulo the size of the ring, and goes on at the same place of a larger one.
  */
 static int resize_cq(struct object *cq, uint32_t *cqe, struct command *command)
 {
@@ -385,7 +386,8 @@ static int create_qp(struct object *qp, struct ib_uverbs_ex_create_qp *q, struct
 	return r;
 }
 
-/* Clear the second and the third word of all requests, because a list starts again after a reset.
+/*
+ * Clear the second and the third word of all requests, because a list starts again after a reset.
  */
 static void cut(const struct queue *queue)
 {
@@ -475,7 +477,8 @@ static uint32_t room(struct object *cq)
 	return n;
 }
 
-/* Write an entry. The owner byte comes last, because it tells the process that the entry is valid.
+/*
+ * Write an entry. The owner byte comes last, because it tells the process that the entry is valid.
  */
 static void entry(struct object *cq, const void *bytes, size_t length)
 {

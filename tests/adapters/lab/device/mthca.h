@@ -26,7 +26,7 @@ struct mthca_link {
 struct mthca_chain {
 	uint32_t failed;	/* slot of the last failed request, or NEVER_FAILED */
 	uint32_t taken;		/* number of the request that was read last, from 1; 0: none */
-	struct mthca_link link; /* of this request */
+	struct mthca_link link; /* link of this request */
 	uint32_t flags;		/* its third word */
 	uint8_t joined[];	/* by slot: the request had no doorbell of its own */
 };

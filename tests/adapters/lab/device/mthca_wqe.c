@@ -73,7 +73,7 @@ static uint32_t word_at(const uint8_t *at)
 	return be32toh(__atomic_load_n((const uint32_t *)(const void *)at, __ATOMIC_ACQUIRE));
 }
 
-/* The third word of a request that was posted and not read yet is not 0. */
+/* The third word of a posted request is not 0 until the model has read the request. */
 static bool is_new(const uint8_t *wqe)
 {
 	return word_at(wqe + 8);

@@ -8,8 +8,9 @@
  * writes a copy, and the process clears completions. "ocrdma-gen1" is an older adapter, with other
  * doorbells and completions that have a phase bit.
  *
- * The driver writes the number of an address handle into entry 0 of a table, whichever entry the
- * process asks for. With old-kernel in DEVICES_HOST it writes the entry that was asked for.
+ * The driver always writes the number of an address handle into entry 0 of a table, even if the
+ * process asks for another entry. With old-kernel in DEVICES_HOST it writes the entry that was
+ * asked for.
  */
 #include "tests/adapters/lab/device/ocrdma.h"
 
@@ -33,7 +34,7 @@ enum {
 	AH_TYPE_SHIFT = 29,
 	DOORBELLS = 4096,
 	DPP_CREDIT = 2,
-	DPP_OFFSET = 3, /* in requests */
+	DPP_OFFSET = 3, /* offset in requests */
 	PLACES = 4096,
 	PLACE_SHIFT = 22,
 	PLACE_FIRST = 0x10000000,

@@ -15,12 +15,12 @@ enum {
 	OC_RECV_SGES = 4,
 	OC_INLINE = 96,
 	OC_AHS = 512,
-	OC_AH_BASE = 0x30, /* of traces */
+	OC_AH_BASE = 0x30, /* first address in traces */
 };
 
 /* A queue pair, beside struct object. */
 struct oc_qp {
-	uint32_t id;	  /* in completions */
+	uint32_t id;	  /* id in completions */
 	uint16_t retired; /* index behind the last send whose completion was written */
 	bool failed;	  /* the process was told of a failure, and flushes by itself */
 	/* Run mode: how often the device has found the next send or receive unfinished. */

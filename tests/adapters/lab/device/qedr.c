@@ -57,7 +57,7 @@ static const struct field srq_fields[] = {
 static struct key {
 	char name[24];
 	struct object *object;
-	struct qedr_page *page; /* in the object */
+	struct qedr_page *page; /* the page in the object */
 } keys[PAGES];
 static uint32_t used;
 static uint32_t granted; /* flags of the context's request */

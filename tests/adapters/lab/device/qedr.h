@@ -28,7 +28,7 @@ struct qedr_position {
 	uint32_t index, element, size;
 };
 
-/* The page in which a process repeats what it tells a register. */
+/* The page to which a process also writes the values that it writes to a register. */
 struct qedr_page {
 	volatile uint64_t *word; /* NULL: it is not mapped */
 };

@@ -32,7 +32,7 @@ enum {
 	OP_CMP_SWAP = 6,
 	OP_FETCH_ADD = 7,
 	OPS = 8,
-	KEY_BITS = 26, /* of a receive */
+	KEY_BITS = 26, /* key bits of a receive */
 	DPM_PACKET = 1 << 6,
 	ARM_ALL = 0x10,
 	ARM_SOLICITED = 0x08,

@@ -16,7 +16,8 @@ unsigned int __real_uroce_gsi_pass(struct uroce_host *host);
 unsigned int __wrap_uroce_gsi_pass(struct uroce_host *host);
 /* Make a pass of the thread of uroce, which holds the locks of all strands and releases them. The
  * holder of device_lock may be waiting for these locks, or for a peer that this thread has to
- * answer. So wait without these locks, and not for long. Return 1 if packets may be left. */
+ * answer. Therefore wait without these locks, and only for a short time. Return 1 if packets may be
+ * left. */
 unsigned int __wrap_uroce_gsi_pass(struct uroce_host *host)
 {
 	unsigned int n;

@@ -13,7 +13,7 @@ enum {
 	PEERS = 64,
 	AGAIN_MS = 20,
 	GIVE_UP_MS = 5000,
-	HOST_BYTE = 2, /* of the GID */
+	HOST_BYTE = 2, /* byte of the GID */
 	DATA = 0x5d,
 	ACK = 0x5a,
 };

@@ -19,7 +19,7 @@ enum {
 
 static struct {
 	struct script s;
-	struct ibv_ah *ah; /* of a datagram */
+	struct ibv_ah *ah; /* address of datagrams */
 	struct ibv_sge sge;
 	struct ibv_send_wr send[LIST], *bad_send;
 	struct ibv_recv_wr recv[LIST], *bad_recv;
@@ -127,7 +127,9 @@ int main(void)
 	COUNT("post_recv", 1, prepare(1, 0), !ibv_post_recv(t.s.qp, t.recv, &t.bad_recv));
 	COUNT("post_recv_list", LIST, prepare(LIST, 0),
 	      !ibv_post_recv(t.s.qp, t.recv, &t.bad_recv));
-	/* "one" asks for a single completion, and does not learn that there are no others. */
+	/*
+	 * "one" polls for a single completion. Such a poll does not show that the queue is empty.
+	 */
 	COUNT("poll", 1, complete(recv_cq, 1), ibv_poll_cq(recv_cq, BATCH, t.wc) == 1);
 	COUNT("poll_one", 1, complete(recv_cq, 1), ibv_poll_cq(recv_cq, 1, t.wc) == 1);
 	COUNT("poll_batch", BATCH, complete(recv_cq, BATCH),

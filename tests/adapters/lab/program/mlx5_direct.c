@@ -295,7 +295,7 @@ int main(void)
 	other = make_key();
 	describe_list(near, key, memory, IBV_ACCESS_LOCAL_WRITE);
 	there_and_back(key, in_list, TOTAL);
-	describe_blocks(near, key, memory); /* instead of what it was */
+	describe_blocks(near, key, memory); /* instead of the former value */
 	there_and_back(key, in_blocks, BLOCKS * TOTAL);
 	describe_list(far, other, memory + HALF, IBV_ACCESS_LOCAL_WRITE);
 	received(other, in_list, TOTAL);

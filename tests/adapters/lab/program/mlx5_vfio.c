@@ -273,7 +273,7 @@ static void others(void)
 
 /* ---- events */
 
-/* Handle events until so many commands about pages have ended. */
+/* Handle events until this number of commands about pages have ended. */
 static void pages_until(unsigned int count)
 {
 	struct pollfd fd = { mlx5dv_vfio_get_events_fd(context), POLLIN, 0 };

@@ -41,7 +41,7 @@ static void completion_queue(uint32_t flag)
 
 	if (!cq)
 		return;
-	/* A hint to this library changes nothing for the kernel. */
+	/* The kernel does not see a hint to this library. */
 	if (flag != IBV_CREATE_CQ_ATTR_SINGLE_THREADED)
 		step("completion queue has flag 0x%x", flag);
 	must(!ibv_destroy_cq(ibv_cq_ex_to_cq(cq)), "destroy cq");

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* An import owns the descriptor, and one that fails leaves it open. */
+/* A successful import owns the descriptor. If the import fails, the descriptor stays open. */
 static void import(int cmd_fd)
 {
 	int fd = dup(cmd_fd);

@@ -2,8 +2,8 @@
 /*
  * usage: mlx5_out_of_order [none]
  *
- * Queue pairs whose data may arrive out of order, and the answer to the question in which order
- * data arrive. none: the device has no such queue pairs.
+ * Queue pairs whose data may arrive out of order, and the query of the order of arrival. none: the
+ * device has no such queue pairs.
  */
 #include "tests/adapters/lab/scenario/script.h"
 

@@ -49,8 +49,8 @@ static void full_queue(struct script *s)
 	s->send_cq = first;
 }
 
-/* An atomic with more entries than its slot has room for is refused, although other requests can
- * have so many. */
+/* An atomic with more entries than fit into its slot is refused, although other requests may have
+ * this number. */
 static void long_atomic(struct script *s)
 {
 	struct ibv_qp_init_attr init;

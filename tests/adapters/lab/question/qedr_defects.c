@@ -32,7 +32,7 @@ static int post(struct script *s, enum ibv_wr_opcode opcode, int sges, unsigned 
 	return script_send(s, &wr);
 }
 
-/* Refused requests leave nothing behind: the queue has as much room as before. */
+/* Refused requests take no room in the queue. */
 static void refused(struct script *s)
 {
 	struct ibv_wc wc[ROOM];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * What mlx5's direct verbs change of a queue pair that is there, and the scheduling elements it may
- * be given; requests that copy memory; and addresses that are bound to a queue pair.
+ * Changes of an existing queue pair by mlx5's direct verbs, and its scheduling elements; requests
+ * that copy memory; and addresses that are bound to a queue pair.
  */
 #include "tests/adapters/lab/scenario/script.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Create and destroy the objects of mlx5's direct verbs one by one: whichever command fails, no
- * earlier object is left. */
+/* Create and destroy the objects of mlx5's direct verbs one by one. No object is left after the
+ * failure of any command. */
 #include <endian.h>
 #include <errno.h>
 #include <stdio.h>

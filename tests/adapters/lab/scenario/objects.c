@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Objects beside queues: memory of the device and a region of it, a region that is nowhere, thread
+ * Objects beside queues: memory of the device and a region of it, a region without memory, thread
  * and parent domains with a queue pair in them, the clock, an extended completion queue with times,
  * ECE, prefetching.
  */

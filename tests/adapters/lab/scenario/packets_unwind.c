@@ -14,7 +14,7 @@ static void say(const char *what, const void *object)
 		printf("%s: %s\n", what, strerror(errno));
 }
 
-/* Query the objects, whatever the driver answered. */
+/* Query the objects, even if the driver refused them. */
 static void look(struct ibv_qp *qp, struct ibv_wq *wq, struct ibv_cq *cq)
 {
 	struct manadv_qp shown_qp;

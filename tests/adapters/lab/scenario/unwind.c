@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Create all objects, use those that exist for a moment, and destroy them again, whatever
- * failed: objects that remain in the trace are leaks. For commands that fail, and for drivers
+/* Create all objects, use the created ones for a moment, and destroy them again, even after
+ * failures. Objects that remain in the trace are leaks. For commands that fail, and for drivers
  * with wrong answers. */
 #include "tests/adapters/lab/scenario/lab.h"
 

@@ -106,7 +106,9 @@ static struct ibv_send_wr request(enum ibv_wr_opcode opcode, struct ibv_sge *sge
 	return wr;
 }
 
-/* Each kind of request, with so many entries; the send queue is empty again afterwards. */
+/*
+ * Post each kind of request with this number of entries. Afterwards the send queue is empty again.
+ */
 static void post(struct script *s, enum ibv_wr_opcode opcode, int sges, unsigned flags)
 {
 	struct ibv_sge sge[3];

@@ -17,7 +17,7 @@ enum {
 	MOST = 256,
 };
 
-/* Bytes of a frame, on the way to what they should be. */
+/* Bytes of a frame while the expected frame is built. */
 struct bytes {
 	uint8_t at[MOST];
 	size_t length;

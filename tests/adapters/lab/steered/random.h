@@ -12,7 +12,7 @@ enum piece {
 	PIECE_VLAN, /* the number, and above it the bit that there is a tag */
 	PIECE_ETHERTYPE,
 	PIECE_VERSION,
-	PIECE_SRC_HIGH, /* of IPv6 */
+	PIECE_SRC_HIGH, /* part of an IPv6 address */
 	PIECE_SRC_LOW,
 	PIECE_DST_HIGH,
 	PIECE_DST_LOW,
