@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A cancelled thread keeps no lock of the library, whatever call it was in, and loses no event
- * that it did not get. The cancellation is pending when the thread enters the call, so that the
+/* A thread that is cancelled in any call of the library keeps no lock. An event that the thread did
+ * not return is not lost. The cancellation is pending when the thread enters the call, so that the
  * first system call that is a cancellation point ends the thread. */
 #include <arpa/inet.h>
 #include <poll.h>
@@ -17,7 +17,7 @@ enum {
  * objects that exist then. */
 struct scene {
 	struct rdma_event_channel *channel, *other;
-	struct sockaddr_storage address; /* without a listener */
+	struct sockaddr_storage address; /* an address without a listener */
 	struct rdma_cm_id *id;
 	struct rdma_cm_event *event;
 	bool returned;

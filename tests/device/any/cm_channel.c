@@ -168,7 +168,7 @@ static void migrate_with_event(void)
 	rdma_destroy_event_channel(to);
 }
 
-/* Migration to the same channel changes nothing, and keeps waiting events. */
+/* Migration to the same channel has no effect, and waiting events stay. */
 static void migrate_to_same(void)
 {
 	struct rdma_event_channel *events = rt_cm_channel();
@@ -391,7 +391,7 @@ static void unread(void)
 struct connected {
 	struct rdma_event_channel *clients, *servers;
 	struct rdma_cm_id *listener, *client, *server;
-	struct sockaddr_storage address; /* without a listener */
+	struct sockaddr_storage address; /* an address without a listener */
 };
 
 static struct connected connect_both(void)

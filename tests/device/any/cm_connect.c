@@ -601,7 +601,9 @@ static void give_up_request(const void *arg)
 	two_close(&t);
 }
 
-/* Identifiers are destroyed half-way: the program gets an event for what it accepted. */
+/*
+ * Identifiers are destroyed during a connect. The program gets an event for each accepted request.
+ */
 static void give_up_answer(void)
 {
 	struct two t = two_open(RDMA_PS_TCP, false);

@@ -132,8 +132,8 @@ static size_t memory_used(void)
 #endif
 }
 
-/* The first cycles create what is created once. By then the time wait of earlier connections has
- * ended; this waits for the end of the last one. */
+/* The first cycles allocate memory that is allocated only once. By then the time wait of earlier
+ * connections has ended; this waits for the end of the last one. */
 static void cycles(void)
 {
 	int count = number("CM_CYCLES", 500), patience = 60;

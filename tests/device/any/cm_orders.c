@@ -11,7 +11,7 @@ enum part {
 	CLIENT_CHANNEL,
 	SERVER_CHANNEL,
 	LISTENER,
-	CLIENT,	 /* of a connection */
+	CLIENT,	 /* client of a connection */
 	SERVER,	 /* the same, accepted */
 	WAITING, /* a client whose request was not read */
 	PARTS,

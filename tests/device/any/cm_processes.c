@@ -104,7 +104,7 @@ static void shared_port(void)
 
 	CHECK_INT(ask(&first, port), 0);
 	CHECK_INT(ask(&second, port), 0);
-	CHECK_INT(ask(&other, port), EADDRINUSE); /* without the option */
+	CHECK_INT(ask(&other, port), EADDRINUSE); /* the other one lacks the option */
 	CHECK_INT(ask(&first, 1), EADDRINUSE);
 	release(&first);
 	CHECK_INT(ask(&second, 1), 0);

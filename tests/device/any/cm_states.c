@@ -14,7 +14,7 @@ enum state {
 	REQUESTED, /* the server's identifier of that request */
 	ACCEPTED,  /* a server whose answer the client does not confirm */
 	ANSWERED,  /* that client */
-	CLIENT,	   /* of a connection */
+	CLIENT,	   /* client of a connection */
 	SERVER,
 	LEFT, /* a client that disconnected, and the server has not answered yet */
 	TOLD, /* that server */

@@ -8,7 +8,7 @@
 #include "tests/lib/rt_cm.h"
 
 #define FAILURES 500
-#define FIRST	 10 /* failure after which nothing more stays allocated */
+#define FIRST	 10 /* failure after which no further memory stays allocated */
 
 /* Number of the next descriptor of the manager that is not watched; 0: all are. */
 static int failing;

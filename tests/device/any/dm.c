@@ -111,7 +111,7 @@ static void local(void)
 	rt_close(dev);
 }
 
-/* A region of no bytes gives access to none, wherever in the memory it is. */
+/* A region of length 0 gives no access, at any offset in the memory. */
 static void no_bytes(void)
 {
 	struct rt_dev *dev = rt_open();

@@ -18,8 +18,8 @@ static bool is_imported(const void *object, bool expected)
 	return expected;
 }
 
-/* Import a context by a duplicate of its descriptor. The new context owns the duplicate; if there
- * is none, the caller still does. */
+/* Import a context by a duplicate of its descriptor. The new context owns the duplicate. If the
+ * import fails, the caller still owns it. */
 static struct ibv_context *import_context(int cmd_fd)
 {
 	int fd = fcntl(cmd_fd, F_DUPFD_CLOEXEC, 0), error;

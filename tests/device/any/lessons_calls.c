@@ -162,7 +162,8 @@ static void mtu_bytes(struct rt_dev *dev, char *result)
 	to_rtr(dev, &side, attr, result);
 }
 
-/* Give the loopback interface of this network namespace the MTU of an Ethernet. The port follows.
+/*
+ * Give the loopback interface of this network namespace the MTU of an Ethernet. The port follows.
  */
 static void lo_shrink(struct rt_dev *dev)
 {
@@ -235,7 +236,8 @@ static void *ending_run(void *arg)
 	return NULL;
 }
 
-/* Destroy the object in a thread, and acknowledge its event after the line or after five seconds.
+/*
+ * Destroy the object in a thread, and acknowledge its event after the line or after five seconds.
  */
 static void destroy_slowly(struct ending e, const char *line, void (*acknowledge)(void *),
 			   void *arg, char *result)
@@ -319,7 +321,7 @@ static void async_event_kept(struct rt_dev *dev, char *result)
 	rt_buf_free(&pair.b.buf);
 }
 
-/* A child registers memory on what it inherited. */
+/* A child registers memory on an inherited domain. */
 static void child(struct rt_dev *dev, char *result)
 {
 	int status;

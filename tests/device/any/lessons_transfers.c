@@ -334,7 +334,7 @@ static void psn_differs(struct rt_dev *dev, char *result)
 	struct ibv_wc wc;
 
 	rt_result_status(result, &pair.a, NULL);
-	/* rxe acknowledges what it takes for a duplicate. */
+	/* rxe acknowledges the packet, because it treats the packet as a duplicate. */
 	if (!strcmp(result, "0") && !ibv_poll_cq(pair.b.cq, 1, &wc))
 		strcat(result, ", peer nothing");
 	rt_pair_close(&pair);

@@ -91,7 +91,7 @@ static int qp_twice(struct rt_dev *dev)
 	return CM_ERRNO_OF(rdma_create_qp(b.id, NULL, &attr));
 }
 
-/* The program's own context differs from the library's, whatever the device. */
+/* The program's own context differs from the library's context on any device. */
 static int qp_other_pd(struct rt_dev *dev)
 {
 	return qp(dev->pd, small);

@@ -40,10 +40,10 @@ static void poll_shared(struct rt_side *side)
 		sched_yield();
 }
 
-/* Wait until the completion queue has room for one more, whatever the other threads post
- * meanwhile. A full send queue does not indicate that: with rxe a request leaves the send queue
- * when it completes, not when its completion is polled. Therefore a thread that posts at the
- * device's speed never gets ENOMEM. */
+/* Wait until the completion queue has room for one more, even if all other threads post. A full
+ * send queue does not indicate that: with rxe a request leaves the send queue when it completes,
+ * not when its completion is polled. Therefore a thread that posts at the device's speed never gets
+ * ENOMEM. */
 static void room_wait(struct rt_side *side)
 {
 	while (atomic_load(&posted) - atomic_load(&total) > (int)side->options.cqe - THREADS)

@@ -61,7 +61,7 @@ static void send_small(struct peer *p)
 	EXPECT(&p->side, 1, IBV_WC_SEND);
 }
 
-/* Wait for @sent sends and @received receives, in whatever order they complete. */
+/* Wait for @sent sends and @received receives, in any order. */
 static void expect(struct peer *p, int sent, int received)
 {
 	while (sent || received) {

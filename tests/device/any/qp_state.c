@@ -236,8 +236,8 @@ static void wait_drained(const struct rt_side *side)
 	}
 }
 
-/* Move to @state through RESET, whatever the state is. A queue that is being drained gets there
- * only through ERR. */
+/* Move to @state through RESET, from any state. A queue that is being drained gets there only
+ * through ERR. */
 static void take_to(const struct rt_side *side, modify_fn modify, enum ibv_qp_state state)
 {
 	struct ibv_qp_attr reset = { .qp_state = RESET }, error = { .qp_state = ERR };

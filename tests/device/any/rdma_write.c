@@ -81,7 +81,7 @@ static void immediate(void)
 	rt_close(dev);
 }
 
-/* Writes with immediate data keep their order with earlier requests, whichever path each takes. */
+/* Writes with immediate data keep their order with earlier requests on any path. */
 static void overlapping(void)
 {
 	static const uint32_t lengths[] = { 100, 40000, 1000, 65536, 32768, 7 };

@@ -69,7 +69,7 @@ static void expect_end(int fd)
 /* ---- the other process ---- */
 
 enum role {
-	ROLE_ECHO,   /* takes TOTAL bytes while it sends as many */
+	ROLE_ECHO,   /* takes TOTAL bytes while it sends TOTAL bytes */
 	ROLE_ANSWER, /* reads up to the end, then sends TOTAL bytes and closes */
 	ROLE_CLOSE,  /* closes at once */
 	ROLE_SILENT, /* waits for its end */
@@ -185,7 +185,7 @@ static void killed_peer(void)
 
 	CHECK_INT(rrecv(fd, &byte, 1, 0), 1);
 	rt_child_kill(&child);
-	/* The call ends with the end of the stream or an error, not never. */
+	/* The call ends with the end of the stream or with an error. It does not wait for ever. */
 	CHECK(rrecv(fd, &byte, 1, 0) <= 0);
 	CHECK_OK(rclose(fd));
 }

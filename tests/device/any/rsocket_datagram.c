@@ -256,7 +256,7 @@ static void both_families(void)
 	CHECK_OK(rclose(b));
 }
 
-/* A datagram keeps its boundaries, however it is read. */
+/* Each kind of read keeps the boundaries of datagrams. */
 static void boundaries(void)
 {
 	struct sockaddr_storage a_name, b_name;

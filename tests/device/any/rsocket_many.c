@@ -15,8 +15,8 @@
 
 #define LONG_MS	      60000
 #define CONNECTION_KB 2048 /* of both ends, including the kernel's */
-/* At most one further mapping of the allocator for so many connections. ThreadSanitizer adds
- * mappings, because it maps its shadow of freed shared pages again. */
+/* The allocator makes at most one further mapping for this number of connections. ThreadSanitizer
+ * adds mappings, because it maps its shadow of freed shared pages again. */
 #ifdef __SANITIZE_THREAD__
 #define ALLOCATOR_SHARE 4
 #else
@@ -165,8 +165,8 @@ static size_t memory_used(void)
 #endif
 }
 
-/* The first cycles create what is created once; the time wait of earlier connections has ended
- * by then. */
+/* The first cycles allocate memory that is allocated only once; the time wait of earlier
+ * connections has ended by then. */
 static void cycles(void)
 {
 	int count = number("RS_CYCLES", on_kernel(2000, 20)), listening;

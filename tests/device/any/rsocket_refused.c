@@ -89,7 +89,9 @@ static void go_on(pid_t tid, int status)
 	ptrace(PTRACE_SYSCALL, tid, NULL, (void *)(intptr_t)sig);
 }
 
-/* Return the number of system calls of all threads of a process with so many connects. */
+/*
+ * Return the number of system calls that all threads of a process make for this number of connects.
+ */
 static int count_calls(int connects, int sockets)
 {
 	pid_t child = fork(), tid;
@@ -117,7 +119,7 @@ static int count_calls(int connects, int sockets)
 static void cheap(void)
 {
 	int connects = rt_cm_is_kernel() ? MANY : 5 * MANY;
-	/* as many sockets in both, so that the difference belongs to the connects */
+	/* the same number of sockets in both, so that only the connects differ */
 	int few = count_calls(FEW, connects - FEW), many = count_calls(connects, 0);
 	int each = (many - few) / (connects - FEW);
 

@@ -15,7 +15,7 @@ static void send_small(struct rt_side *side, uint64_t wr_id)
 	EXPECT(side, wr_id, IBV_WC_SEND);
 }
 
-/* Receives go to whichever QP a message comes for, in the order they were posted. */
+/* Each message takes the receive that was posted first. The QP does not matter. */
 static void shared(void)
 {
 	struct rt_dev *dev = rt_open();
@@ -26,7 +26,7 @@ static void shared(void)
 		struct rt_side *to = i % 3 ? &pair.b : &pair.a;
 
 		rt_fill(from->buf.p, 64, i);
-		/* All receives use the buffer of side a, whichever QP gets the message. */
+		/* All receives use the buffer of side a, for messages of any QP. */
 		rt_recv(&pair.a, i, 1000, 64);
 		send_small(from, 1000 + i);
 		EXPECT(to, i, IBV_WC_RECV);

@@ -18,7 +18,7 @@ enum {
 	DOMAIN_ATTRS = IBV_XRCD_INIT_ATTR_FD | IBV_XRCD_INIT_ATTR_OFLAGS,
 };
 
-/* One shared receive queue with what it needs. */
+/* One shared receive queue, with its domain and its completion queue. */
 struct receiver {
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;

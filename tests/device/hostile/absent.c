@@ -2,8 +2,8 @@
 /*
  * usage: absent [SITUATION]
  *
- * A caller connects to a process of its host that does not answer for a while: it is stopped,
- * has no free descriptor, or is killed meanwhile. No other process waits for it: a bystander
+ * A caller connects to a process of its host that does not answer for a while: it is stopped, has
+ * no free descriptor, or is killed during the attempt. No other process waits for it: a bystander
  * connects to the caller and exchanges messages with it. When the absent process is back, it
  * connects as well, and all messages between the two arrive: both have chosen the same path.
  */
@@ -25,7 +25,7 @@ enum role {
 };
 
 enum {
-	PAUSE = 1500000, /* us that it stays away after all others have done what they can */
+	PAUSE = 1500000, /* us that it does not answer after all others have finished their part */
 	MESSAGES = 20,
 	LENGTH = 300,
 };

@@ -39,7 +39,7 @@ static struct world {
 } * world;
 
 static int count = PROCESSES;
-static int peers = PROCESSES - 1; /* of each */
+static int peers = PROCESSES - 1; /* peers of each process */
 
 struct link {
 	struct ibv_qp *qp;

@@ -96,7 +96,8 @@ static void receiver(int socket, bool whole)
 		CHECK_INT(error, 0);
 	} else {
 		CHECK(got > 0 && got < WHOLE);
-		/* A receiver that had room to announce when the link was cut gives up by itself. */
+		/* A receiver that has to announce room when the link is cut gives up without a
+		 * call. */
 		CHECK(error == ECONNRESET || error == ETIMEDOUT);
 	}
 	CHECK_OK(rclose(fd));

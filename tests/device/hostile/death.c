@@ -8,8 +8,8 @@
  * A process is killed, and its child lives on. The child has all descriptors of its parent, because
  * it was forked without exec: by fork(), or by the bare system call, which no library sees. The
  * peer still detects the death. A child by fork() has one descriptor of the device, that of the
- * context for importing it. That descriptor leads to the parent, and nowhere after the parent's
- * death.
+ * context for importing it. That descriptor leads to the parent. After the parent's death it is
+ * useless.
  *
  * If another process gets the dead one's number, with other data at the same addresses, it is
  * not written to. A process that is only stopped is waited for as long as the queue pair's

@@ -84,7 +84,7 @@ enum word {
 	INSIDE, /* worker: the copy is in the middle */
 	GO_ON,	/* owner: the page may come */
 	OVER,	/* worker: the copy has ended */
-	END,	/* owner: nothing more is to come */
+	END,	/* owner: no more requests follow */
 };
 
 /* With UROCE_PATH=udp no peer copies data, and no call waits for a copy. */
@@ -523,7 +523,7 @@ static void run(const void *arg)
 	else
 		middle_run();
 	rt_log_discard();
-	_exit(0); /* leaves the objects as the ending call left them */
+	_exit(0); /* does not change the objects after the ending call */
 }
 
 #define CELL(name, ...)                                            \

@@ -39,7 +39,7 @@ static struct world {
 	uint32_t connected, first; /* connections ever made, and those before this case */
 	uint32_t ids[PLACES];	   /* the other side's id of each */
 	bool ended[PLACES];
-	atomic_uint ended_count, dreqs; /* of this case */
+	atomic_uint ended_count, dreqs; /* counters of this case */
 	atomic_uint rejs, strange;
 } * world;
 

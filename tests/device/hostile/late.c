@@ -2,8 +2,8 @@
 /*
  * A worker hammers the memory of an owner by each operation and each kind of queue pair, and the
  * owner ends an object at a random moment. When the ending call has returned, the memory belongs
- * to the owner: nothing that the worker sent before, or sends until its own queue pair is gone,
- * changes it. fence.c stops single copies in the middle, this program hits all other moments.
+ * to the owner: neither earlier nor later requests of the worker change it. fence.c stops single
+ * copies in the middle, this program hits all other moments.
  */
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -37,7 +37,7 @@ struct cell {
 	bool srq;
 	enum ibv_wr_opcode opcode;
 	enum finish finish;
-	uint32_t length; /* of a request */
+	uint32_t length; /* bytes of a request */
 	bool shared;	 /* the worker can map the memory */
 };
 

@@ -731,7 +731,7 @@ static void post(struct ibv_qp *qp, struct ibv_send_wr wr)
 		CHECK(bad == &wr);
 }
 
-/* Take all completions, whatever their status, and restart a queue pair that failed. */
+/* Take all completions, also those with errors, and restart a queue pair that failed. */
 static void qp_restart(struct rt_side *side)
 {
 	struct ibv_wc wc;

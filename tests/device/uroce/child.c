@@ -12,7 +12,7 @@
 #include "tests/device/uroce/ops.h"
 
 enum {
-	CHILDREN = 40, /* beside threads */
+	CHILDREN = 40, /* children forked beside threads */
 	TIMINGS = 200, /* forks at different times of the first call of a process */
 };
 

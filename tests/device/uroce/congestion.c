@@ -6,15 +6,15 @@
  * Hosts around a switch, each a network namespace: SENDERS write to one receiver at once (incast),
  * whose link is narrower than the links of the senders. The link is a tbf of MBIT, with QDISC
  * inside (e.g. "fq_codel ecn") or a short queue without; 0: as wide as the others. With -p the
- * receiver is stopped for so many ms repeatedly.
+ * receiver is stopped repeatedly for this time in ms.
  *
  * No request may fail. Further checks:
  *
- * - -f: the share of each sender is within so many percent of the mean.
+ * - -f: the share of each sender differs from the mean by at most this percentage.
  *
- * - -u: at most so many percent of all packets are sent again.
+ * - -u: at most this percentage of all packets is sent again.
  *
- * - -w: at most so many packets are sent again for each stop.
+ * - -w: at most this number of packets is sent again for each stop.
  *
  * - -e: there were congestion marks and notifications.
  *
@@ -199,7 +199,7 @@ static void receiver(const int *senders, int parent)
 
 struct host {
 	pid_t pid;
-	int socket; /* to it */
+	int socket; /* connection to the process */
 };
 
 static struct host hosts[SENDERS_MAX + 1]; /* the last one is the receiver */

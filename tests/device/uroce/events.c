@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A thread that sleeps on a completion channel is woken, whatever strand the message comes by
- * and whatever queues other threads poll. */
+/* A thread that sleeps on a completion channel is woken by a message of any strand, also while
+ * other threads poll any queues. */
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>

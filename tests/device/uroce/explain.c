@@ -51,7 +51,7 @@ static uint64_t counter(struct ibv_qp *qp, const char *name)
 	FAIL("there is no counter %s", name);
 }
 
-/* Wait until the log has the line, or for so long that it never will. */
+/* Wait until the log has the line, at most for a long time. */
 static void wait_for(const char *text)
 {
 	for (int i = 0; i < LOG_SECONDS * 100 && !strstr(rt_log_text(), text); i++)

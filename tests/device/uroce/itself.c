@@ -6,7 +6,7 @@
 enum {
 	SIZE = 1 << 18,
 	HALF = SIZE / 2,
-	LONG = 1 << 16, /* by reference */
+	LONG = 1 << 16, /* sent by reference */
 	SHORT = 64,
 };
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Queue pairs that were connected by mistake with different first PSNs, or with different path
- * MTUs. Operations between them fail as on a network, whatever the path. */
+ * MTUs. On each path, operations between them fail as on a network. */
 #include "tests/lib/rt.h"
 
 enum {
@@ -8,7 +8,7 @@ enum {
 	MIDDLE = 800, /* fits in 1024 bytes, but not in 256 */
 	SMALL = 200,  /* one packet of any MTU */
 	SIZE = 1 << 16,
-	HUGE_LENGTH = 40000, /* by reference */
+	HUGE_LENGTH = 40000, /* sent by reference */
 };
 
 static const struct rt_options options = { .timeout = 10, .retry_cnt = 1, .size = SIZE };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Numbers of queue pairs: the first number of a process is random, and the number of a queue
- * pair that was connected is not reused as long as its peer may know it, whichever process had it.
+ * pair that was connected is not reused by any process as long as its peer may know it.
  */
 #include <signal.h>
 #include <sys/resource.h>

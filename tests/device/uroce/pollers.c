@@ -196,7 +196,7 @@ static void *talk(void *arg)
 
 		if (talk->first)
 			send_to(side, NULL, 2 * i);
-		/* The answer may come before the acknowledgement of what it answers. */
+		/* The answer may come before the acknowledgement of the question. */
 		for (unsigned int got = 0; !(got & 2);) {
 			wc = rt_wait(side);
 			CHECK_INT(wc.status, IBV_WC_SUCCESS);

@@ -57,7 +57,7 @@ static void ask(int socket, int arg)
 }
 
 /* Answer in a process of its own, as the asking side does, so that each try begins with new
- * objects. Report the packets of so many answers. */
+ * objects. Report the packets of this number of answers. */
 static void answer(int socket, int arg)
 {
 	struct rt_child child = rt_child_start(ask, 0);
@@ -85,8 +85,8 @@ static void answer(int socket, int arg)
 
 /* An acknowledgement is a packet of its own on a network, and may stand for several messages. If
  * the program is late because it lost its processor, the device's thread sends an
- * acknowledgement meanwhile and does not withhold the next ones. On a busy machine it takes some
- * tries to see none. */
+ * acknowledgement meanwhile and does not withhold the next ones. On a busy machine several tries
+ * are needed until no such packet is seen. */
 static void answers(void)
 {
 	int sent = INT_MAX;

@@ -469,7 +469,7 @@ static void channel_open(struct channel *c, struct rt_dev *dev, int socket, unsi
 	c->side = rt_side_open(dev, &qp_options, NULL);
 	c->out_key = mix(options.seed * 1000 + number * 2 + who);
 	c->in_key = mix(options.seed * 1000 + number * 2 + !who);
-	/* The peer compares what it reads with the key of what it receives. */
+	/* The peer compares the data that it reads with the key in the message that it receives. */
 	fill(c->side.buf.p + AT_SOURCE, SLOT, c->out_key);
 	rt_side_init(&c->side);
 	struct rt_address mine = rt_side_address(&c->side);

@@ -596,7 +596,7 @@ static void member_open(int self)
 	pthread_barrier_wait(&crowd->meet);
 }
 
-/* Poll one queue until as many messages have come as were sent. */
+/* Poll one queue until all sent messages have come. */
 static void *member_poll(void *arg)
 {
 	struct ibv_cq *cq = arg;

@@ -135,7 +135,9 @@ static void look_wait(struct rt_dev *dev)
 	CHECK_INT(lines(FAULT), 1);
 }
 
-/* A thread waits for events. Another thread polls, and works for a long time on what it polled. */
+/*
+ * A thread waits for events. Another thread polls, and works for a long time on the polled message.
+ */
 static void worker(void)
 {
 	struct rt_options options = { .channel = true };

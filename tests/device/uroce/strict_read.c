@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * The memory of a receive, read before and after its completion was polled. Without valgrind nobody
- * sees the difference.
+ * The memory of a receive, read before and after its completion was polled. Without valgrind the
+ * difference is not visible.
  */
 #include "tests/device/uroce/strict.h"
 
@@ -40,7 +40,7 @@ static void read_at(bool early)
 		CHECK_INT(memory[0], 1);
 	message_receive(&pair);
 	CHECK_INT(memory[0], 2);
-	CHECK_INT(memory[SMALL - 1], 1); /* behind the message */
+	CHECK_INT(memory[SMALL - 1], 1); /* a byte behind the message */
 	receive_post(&pair, mr);
 	rt_pair_close(&pair);
 	CHECK_INT(memory[0], 1); /* the request has ended with its queue */

@@ -181,7 +181,7 @@ static void content(void)
 	EXPECT(&pair.a, 2, IBV_WC_RDMA_WRITE);
 	sent[SMALL - 1]++; /* completed */
 	POST(&pair.a, &wr);
-	sent[SMALL]++; /* behind it */
+	sent[SMALL]++; /* a byte behind the message */
 	EXPECT(&pair.a, 2, IBV_WC_RDMA_WRITE);
 	expect_clean();
 	POST(&pair.a, &quiet);
@@ -195,7 +195,7 @@ static void content(void)
 	rt_close(dev);
 }
 
-/* A write behind a fence sends what an earlier read brings. */
+/* A write behind a fence sends the data of an earlier read. */
 static void content_fence(void)
 {
 	struct rt_dev *dev = strict_open("1");

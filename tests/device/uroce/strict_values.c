@@ -69,7 +69,7 @@ static void timeout_set(struct rt_dev *dev, uint8_t timeout)
 static void timeouts(void)
 {
 	struct rt_dev *dev = strict_open("1");
-	struct rt_options datagrams = { .type = IBV_QPT_UD }; /* have none */
+	struct rt_options datagrams = { .type = IBV_QPT_UD }; /* have no timeout */
 	struct rt_pair pair = rt_pair_open(dev, &datagrams);
 
 	rt_pair_close(&pair);
@@ -251,7 +251,8 @@ static void silent(void)
 	CHECK_INT(lines(FAULT), 2);
 }
 
-/* Completions wait in three queues. One has a channel, one is polled later, and one is forgotten.
+/*
+ * Completions wait in three queues. One has a channel, one is polled later, and one is forgotten.
  */
 static void left(void)
 {
