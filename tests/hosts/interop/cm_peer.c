@@ -8,9 +8,9 @@
  *        cm_peer doomed ADDRESS     client of this
  *        cm_peer unheard ADDRESS    a client of an address without RoCE
  *
- * Two ends of connections on two hosts, whatever connection manager each has: private data of full
- * length each way, every kind of refusal, stale connections, a datagram service. The first byte of
- * a request's private data tells the server what to do with the request.
+ * Two ends of connections on two hosts, with any connection manager: private data of full length
+ * each way, every kind of refusal, stale connections, a datagram service. The first byte of a
+ * request's private data tells the server what to do with the request.
  */
 #include <arpa/inet.h>
 #include <signal.h>
@@ -340,7 +340,7 @@ static void expect_death(struct rdma_event_channel *events, struct rdma_cm_id *i
 	rt_cm_destroy(id);
 }
 
-/* The server's host reports its end, whichever manager runs there. */
+/* The server's host reports its end, with any connection manager. */
 static void lose_server(struct rdma_event_channel *events)
 {
 	struct rdma_cm_id *id = ask(events, RDMA_PS_TCP, PORT_DIES_CONNECTED, WISH_NAMED_QP);

@@ -383,7 +383,7 @@ static void events(struct peer *p)
 	sync_peers(p);
 }
 
-/* Send four megabytes in one message, there and back, whatever the scale. Under loss, only one
+/* Send four megabytes in one message to the peer and back, with any SCALE. Under loss, only one
  * comes back: the kernel's reader waits out its timeout for each lost packet. */
 static void big(struct peer *p)
 {

@@ -11,7 +11,7 @@
 /* Watch the connection to the other side from here on. */
 void report_begin(int socket);
 void report_close(void);
-/* Give each step of @name so many seconds from now on. */
+/* Set the limit of each step of @name from now on, in seconds. */
 void report_case(const char *name, unsigned int seconds);
 /* End the current case. */
 void report_end(void);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Loaded before a program's libraries: connects without requesting RDMA reads. QEMU's adapter does
- * not report how many reads it accepts, and the kernel's driver takes that as none. Then every
- * librdmacm refuses to request a read, but qperf requests one in every test. */
+ * not report the number of reads that it accepts, and the kernel's driver then assumes 0. Then
+ * every librdmacm refuses to request a read, but qperf requests one in every test. */
 #include <dlfcn.h>
 #include <stddef.h>
 #include <rdma/rdma_cma.h>

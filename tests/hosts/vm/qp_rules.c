@@ -138,7 +138,7 @@ static void try_transition(enum ibv_qp_type type, enum ibv_qp_state cur, enum ib
 	uint32_t mask = qp_state_transition(type, cur, next).required | IBV_QP_STATE;
 
 	try_mask(type, cur, next, mask);
-	/* Alternate paths are refused for RoCE, whatever the state is. */
+	/* RoCE refuses alternate paths in any state. */
 	for (int bit = 1; bit < MASK_BITS; bit++)
 		if (1u << bit != IBV_QP_ALT_PATH)
 			try_mask(type, cur, next, mask ^ (1u << bit));

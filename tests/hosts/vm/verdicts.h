@@ -20,7 +20,7 @@ extern struct bench {
 	int gid_index;
 	struct ibv_pd *pd;
 	struct ibv_cq *cq;
-	struct ibv_mr *mr; /* of buf */
+	struct ibv_mr *mr; /* region of buf */
 	char buf[1 << 16] __attribute__((aligned(4096)));
 } b;
 

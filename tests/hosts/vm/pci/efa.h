@@ -48,7 +48,7 @@ struct efa_cq {
 	bool used;
 	struct object object;
 	struct efa_parts parts;
-	size_t size; /* of the mapping */
+	size_t size; /* bytes of the mapping */
 	int eq;	     /* or -1 */
 };
 
@@ -58,7 +58,7 @@ struct efa_qp {
 	enum efa_qp_type type;
 	uint16_t pd;
 	uint32_t send_cq, recv_cq;
-	size_t rq_size; /* of the mapping */
+	size_t rq_size; /* bytes of the mapping */
 };
 
 struct efa_eq {
@@ -98,7 +98,8 @@ enum efa_status {
 	EFA_ILLEGAL,
 };
 
-/* efa_command.c: execute a command of 64 bytes and fill in the answer behind its header of 8 bytes.
+/*
+ * efa_command.c: execute a command of 64 bytes and fill in the answer behind its header of 8 bytes.
  */
 enum efa_status efa_execute(const uint8_t *command, uint8_t *answer);
 /* Return a status for a command that fails by chance; see struct play_device. */

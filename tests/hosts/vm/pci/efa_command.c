@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Commands of the admin queue. A command has 64 bytes and begins with id (16 bits), opcode, flags.
+/*
+ * Commands of the admin queue. A command has 64 bytes and begins with id (16 bits), opcode, flags.
  */
 #include "tests/hosts/vm/pci/efa.h"
 
@@ -71,8 +72,8 @@ static enum efa_status device_attr(uint8_t *a)
 
 	put_64(a, features);
 	put_64(a + 8, 0xfffff000); /* page sizes */
-	put_32(a + 16, 1);	   /* of the firmware */
-	put_32(a + 20, 1);	   /* of the commands */
+	put_32(a + 16, 1);	   /* version of the firmware */
+	put_32(a + 20, 1);	   /* version of the commands */
 	put_32(a + 24, 0xefa1);
 	put_16(a + 28, EFA_BAR_DOORBELLS);
 	a[30] = a[31] = 48;	/* bits of physical and virtual addresses */
@@ -417,7 +418,7 @@ static enum efa_status destroy_qp(const uint8_t *c)
 	return EFA_OK;
 }
 
-/* Each destination has one number, however many domains ask for it. */
+/* Each destination has one number, which all domains get. */
 static enum efa_status create_ah(const uint8_t *c, uint8_t *a)
 {
 	struct efa_ah *ah, *free_one = NULL;

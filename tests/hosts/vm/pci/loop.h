@@ -65,7 +65,7 @@ struct loop_qp {
 	uint32_t pd, send_cq, recv_cq, srq, xrcd;
 	uint32_t remote_qpn;
 	uint16_t remote_lid;
-	unsigned access;	/* of the peer */
+	unsigned access;	/* rights of the peer */
 	uint64_t waiting_since; /* for the peer, or for the peer's receive; 0: not waiting */
 	uint8_t context[LOOP_CONTEXT];
 };

@@ -13,7 +13,7 @@ enum {
 	MULTICAST_QP = 0xffffff,
 };
 
-/* The queue pairs of management are 0 and 1 to other ports, whatever their numbers. */
+/* For other ports the queue pairs of management are 0 and 1, independent of their numbers here. */
 static struct loop_qp *target(uint32_t number)
 {
 	enum loop_special special = number ? LOOP_QP1 : LOOP_QP0;

@@ -14,7 +14,7 @@ struct message {
 	struct work *work;
 	uint32_t srq; /* the receiver's, by XRC */
 	uint32_t bytes;
-	uint8_t grh[LOOP_GRH]; /* of a datagram */
+	uint8_t grh[LOOP_GRH]; /* GRH of a datagram */
 	bool is_datagram, has_grh;
 };
 

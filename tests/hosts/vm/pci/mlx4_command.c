@@ -17,7 +17,7 @@ enum {
 	CLOCK = 0xc, /* in the answer to QUERY_HCA */
 };
 
-static uint8_t parameters[INIT_SIZE]; /* of INIT_HCA */
+static uint8_t parameters[INIT_SIZE]; /* parameters of INIT_HCA */
 
 static enum hcr_status accept(struct hcr_call *call)
 {

@@ -19,7 +19,7 @@ enum {
 	PD = 0xc,
 	START = 0x10,
 	LENGTH = 0x18,
-	REGION_KEY = 0x20, /* of a window */
+	REGION_KEY = 0x20, /* offset in a window's entry */
 	WINDOWS = 0x24,	   /* that are bound to a region */
 	TABLE = 0x2c,	   /* of a window: where it begins in the region */
 	LOG_PAGE = 0x38,

@@ -59,7 +59,7 @@ enum {
 	TYPE_UC,
 	TYPE_UD = 3,
 	TYPE_XRC = 6,
-	TYPE_MLX, /* of management */
+	TYPE_MLX, /* queue pairs of management */
 };
 enum {
 	HAS_SRQ = 1 << 24,

@@ -227,8 +227,8 @@ enum hca_status hca_execute(const struct hca_call *call)
 	return HCA_BAD_OPCODE;
 }
 
-/* Commands that make objects or change queue pairs fail. The driver cannot go on if it cannot give
- * an object back. */
+/* Commands that make objects or change queue pairs fail. The driver cannot continue if it cannot
+ * free an object. */
 uint32_t hca_random_status(uint32_t opcode, uint32_t random)
 {
 	static const struct {

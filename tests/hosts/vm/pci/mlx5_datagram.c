@@ -63,7 +63,7 @@ enum hca_status hca_detach_group(const struct hca_call *call)
 	return HCA_OK;
 }
 
-/* The driver knows the queue pairs of management as 0 and 1, whatever their numbers. */
+/* For the driver the queue pairs of management are 0 and 1, independent of their numbers. */
 static struct hca_qp *target(uint32_t number)
 {
 	enum hca_qp_type type = number ? HCA_QP1 : HCA_QP0;

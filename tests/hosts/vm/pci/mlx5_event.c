@@ -7,7 +7,7 @@ enum {
 	EQE_TYPE = 1,
 	EQE_DATA = 32,
 	EQE_OWNER = 63,
-	NUMBER = 24, /* in the data */
+	NUMBER = 24, /* offset in the data */
 	CQE_CHECKSUM = 20,
 	CQE_SLID = 22,
 };

@@ -44,8 +44,8 @@ void hca_health_timeouts(uint8_t *data)
 	} times[] = {
 		{ 0x4, 2000 },	/* of the bus after a reset */
 		{ 0x14, 500 },	/* between two looks at the counter */
-		{ 0x18, 2000 }, /* of a dump */
-		{ 0x1c, 5000 }, /* of a reset */
+		{ 0x18, 2000 }, /* timeout of a dump */
+		{ 0x1c, 5000 }, /* timeout of a reset */
 		{ 0x20, 500 },	/* of commands after an error */
 		{ 0x24, 1000 }, { 0x28, 1000 }, { 0x2c, 1000 }, { 0x30, 5000 }, { 0x34, 5000 },
 	};

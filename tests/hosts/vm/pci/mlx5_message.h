@@ -14,7 +14,7 @@ struct message {
 	struct work *work;
 	uint32_t srq; /* the receiver's, by XRC */
 	uint32_t bytes;
-	uint8_t grh[HCA_GRH]; /* of a datagram */
+	uint8_t grh[HCA_GRH]; /* GRH of a datagram */
 	bool is_datagram, has_grh;
 	uint8_t header_kind; /* of a datagram on an Ethernet port */
 };

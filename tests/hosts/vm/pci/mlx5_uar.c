@@ -8,7 +8,7 @@
 #include "tests/hosts/vm/pci/play.h"
 
 enum {
-	COPIES = 0x800, /* where copies lie in a page, and how they do */
+	COPIES = 0x800, /* offset of the copies in a page */
 	COPY_STEP = 0x100,
 	COPIES_END = 0xc00,
 	COPY_SIZE = 32,	 /* that is compared: control and first data segment */

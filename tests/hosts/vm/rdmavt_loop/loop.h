@@ -36,8 +36,8 @@ static inline struct loop *loop_of(struct ib_device *device)
 /* qp.c: fill in the driver's functions for queue pairs, and its tables of operations */
 void loop_set_qp_functions(struct rvt_dev_info *rdi, bool invalidates);
 
-/* datagram.c: execute what is posted to a UD queue pair. rdmavt executes what is posted to RC and
- * UC queue pairs. */
+/* datagram.c: execute the requests posted to a UD queue pair. rdmavt executes the requests of RC
+ * and UC queue pairs. */
 void loop_send_datagrams(struct loop *loop, struct rvt_qp *qp);
 
 #endif
