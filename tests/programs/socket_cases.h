@@ -76,8 +76,8 @@ void ends_close(struct ends *e);
 bool expect(int fd, const char *text); /* check that exactly these bytes arrive */
 bool say(int fd, const char *text);
 bool is_at_end(int fd);
-bool is_quiet(int fd);	   /* no data is there, and no end */
-bool is_of_kernel(int fd); /* a socket of the kernel, whatever fstat() reports */
+bool is_quiet(int fd);	   /* neither data nor the end has arrived */
+bool is_of_kernel(int fd); /* a socket of the kernel, even if fstat() reports something else */
 bool becomes(int fd, short events);
 int events_of(int epoll, int timeout); /* of its first entry; 0: none within the time, in ms */
 int error_of(int fd);		       /* SO_ERROR */

@@ -126,7 +126,7 @@ static void case_close_after_end(void)
 	while (!(events_of(poller, PATIENCE_MS) & EPOLLRDHUP))
 		continue;
 	close(e.b);
-	/* What a later connection brings arrives behind the close. */
+	/* The data of a later connection arrives behind the close. */
 	a = socket(AF_INET, SOCK_STREAM, 0);
 	CHECK(connect(a, (struct sockaddr *)&e.address, sizeof(e.address)) == 0);
 	b = accept(e.listener, NULL, NULL);

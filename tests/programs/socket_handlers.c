@@ -20,7 +20,7 @@ static struct ends ends;
 static pthread_t main_thread;
 static atomic_bool handled; /* the handler has run once */
 static atomic_bool over;    /* the call has returned */
-static atomic_long result;  /* of the handler */
+static atomic_long result;  /* result in the handler */
 static void (*action)(void);
 
 static void on_signal(int number)

@@ -223,7 +223,8 @@ static void case_options_kept(void)
 		int result = option_give(fd, rows[i].level, rows[i].name, rows[i].value);
 
 		read = option_of(fd, rows[i].level, rows[i].name);
-		/* The size of segments belongs to the path. A refused option may also refuse reads.
+		/*
+		 * The size of segments belongs to the path. A refused option may also refuse reads.
 		 */
 		if (result != rows[i].result ||
 		    (read != rows[i].read && rows[i].read != INT_MIN &&
@@ -280,7 +281,7 @@ static void case_default_of_tcp(void)
 /* A socket that went back to TCP without success stays there, and does not try RDMA again. */
 static void case_bound_after_fallback(void)
 {
-	struct sockaddr_in address = loopback(1); /* nobody listens */
+	struct sockaddr_in address = loopback(1); /* no process listens */
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
 	socklen_t size = sizeof(address);
 	char name[16] = "";

@@ -285,8 +285,8 @@ static void case_fork_peer_gone(void)
 	close(e.listener);
 }
 
-/* Check that so many bytes arrive, each with the value of its place, and then none until the
- * sender ends. */
+/* Check that this number of bytes arrives, each with the value of its place, and that no further
+ * bytes arrive until the sender ends. */
 #define MANY (8 << 20)
 
 static void *many_receive(void *arg)
@@ -368,7 +368,8 @@ static void *many_send_and_end(void *arg)
 	return NULL;
 }
 
-/* A program with the connection as its stdin and stdout gives back all that it got, to the end. */
+/* A program with the connection as its stdin and stdout sends back all received data, up to the
+ * end. */
 static void case_fork_much(void)
 {
 	struct ends e;

@@ -127,7 +127,7 @@ static void case_signals_more(void)
 	ends_close(&e);
 }
 
-/* A call with a timeout of its own is not resumed, whatever the handler requests. */
+/* A call with a timeout of its own is not resumed, even if the handler requests it. */
 static void case_signals_and_times(void)
 {
 	struct timeval time = { .tv_sec = 60 };

@@ -44,7 +44,7 @@ pid_t echo_fork(struct ends *e)
 	setenv("SOCKET_CASES_PORT", port, 1);
 	pid = fork();
 	if (!pid) {
-		/* If the case fails meanwhile, nobody continues this process. */
+		/* If the case fails during that time, no process sends SIGCONT. */
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		execl("/proc/self/exe", "socket_cases", "echo_by_itself", NULL);
 		_exit(99);

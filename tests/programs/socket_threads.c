@@ -13,7 +13,7 @@
 
 #include "socket_cases.h"
 
-/* Threads learn of a shutdown() by another thread, whatever call they wait in. */
+/* A shutdown() by another thread ends the wait of a thread in any call. */
 static void case_threads(void)
 {
 	struct ends e = ends_open();

@@ -25,10 +25,10 @@ void part_connecting(void);
 void part_connecting_resumed(void);
 void part_connecting_ended(void);
 void part_connecting_peer_dies(void);
-void part_listen(void); /* by itself */
+void part_listen(void); /* runs without the other parts */
 
 /* sockets_leaving.c */
 void part_leaving(void);
-void part_leave(void); /* by itself */
+void part_leave(void); /* runs without the other parts */
 
 #endif

@@ -16,7 +16,7 @@ static struct ibv_context_ops right;
 static struct {
 	uint8_t *at;
 	uint32_t length;
-	const uint8_t *remote; /* of a read */
+	const uint8_t *remote; /* remote address of a read */
 } memory[256];		       /* the first piece of each request, by the low byte of its wr_id */
 
 static bool faulty(const char *name)

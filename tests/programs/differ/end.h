@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #define SLOTS 16 /* descriptors that steps name */
-#define WORDS 24 /* of a line */
+#define WORDS 24 /* words of a line, at most */
 #define ROOM  (1 << 20)
 
 /* The answer to one call: a result, its errno, and what the call wrote. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause
 /*
  * A library for LD_PRELOAD that gives one wrong answer, as DIFFER_LIE says: differ has to find it.
- * It stands in front of the kernel's sockets, because their answers have no other difference.
+ * It changes answers of the kernel's sockets, because otherwise the answers do not differ.
  */
 #include <dlfcn.h>
 #include <errno.h>
