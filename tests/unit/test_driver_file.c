@@ -141,7 +141,7 @@ static void test_no_driver_line(void **state)
 /* --- a folder with one file, both of which cannot be read at first --- */
 
 static int folder_error, file_error;
-static unsigned int reads; /* of folders */
+static unsigned int reads; /* reads of folders */
 
 typedef int filter_fn(const struct dirent *);
 typedef int compare_fn(const struct dirent **, const struct dirent **);

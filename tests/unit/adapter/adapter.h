@@ -23,7 +23,7 @@ enum {
 struct adapter;
 
 struct adapter_ops {
-	const char *name; /* of the device */
+	const char *name; /* name of the device */
 	uint32_t driver_id;
 	int (*post_send)(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 	int (*post_recv)(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);

@@ -32,7 +32,7 @@ static void test_fatal(void **state)
 	assert_int_equal(after_event(IBV_EVENT_QP_FATAL, IBV_QPS_ERR, 0), 1);
 	assert_int_equal(after_event(IBV_EVENT_QP_REQ_ERR, IBV_QPS_SQE, 0), 1);
 	assert_int_equal(after_event(IBV_EVENT_QP_ACCESS_ERR, IBV_QPS_ERR, 0), 1);
-	/* A device that is gone answers nothing. */
+	/* A removed device does not answer. */
 	assert_int_equal(after_event(IBV_EVENT_QP_FATAL, IBV_QPS_RTS, EIO), 1);
 	assert_int_equal(after_event(IBV_EVENT_COMM_EST, IBV_QPS_ERR, 0), 0);
 }

@@ -131,7 +131,7 @@ static void test_clean(void **state)
 	destroy(f);
 }
 
-/* A kernel that does not resize leaves the queue as it is. */
+/* If the kernel refuses to resize, the queue does not change. */
 static void test_refused(void **state)
 {
 	struct fake *f = create();

@@ -52,7 +52,7 @@ static void test_batch(void **state)
 	fake_free(f);
 }
 
-/* A batch that is given up leaves the queue as it was. */
+/* An aborted batch does not change the queue. */
 static void test_abort(void **state)
 {
 	struct fake *f = fake_create(true, BNXT_RE_PSN_MESSAGES);

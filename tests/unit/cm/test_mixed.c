@@ -229,7 +229,7 @@ static void test_options_wait(void **state)
 	assert_int_equal(rdma_destroy_id(id), 0);
 }
 
-/* AF_IB belongs to the kernel's backend, whatever other devices exist. */
+/* AF_IB always belongs to the kernel's backend. */
 static void test_infiniband(void **state)
 {
 	struct sockaddr_ib any = { .sib_family = AF_IB }, there = any;

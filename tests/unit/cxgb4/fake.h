@@ -71,8 +71,8 @@ struct fake_cqe {
 	uint32_t opcode; /* RI_; with CQE_SEND for a send */
 	uint32_t status;
 	uint32_t length, stag, imm;
-	uint16_t index;	     /* of a send */
-	uint32_t msn, share; /* of a receive */
+	uint16_t index;	     /* index of a send */
+	uint32_t msn, share; /* numbers of a receive */
 };
 
 /* Write an entry as the device does. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Requests and receives in the rings, their doorbells, and requests that only this adapter refuses.
+/*
+ * Requests and receives in the rings, their doorbells, and requests that only this adapter refuses.
  */
 #include "tests/unit/cxgb4/fake.h"
 
@@ -79,7 +80,7 @@ static void test_operations(void **state)
 	}
 }
 
-/* A read has one entry. A read without one names keys that the adapter reads nothing from. */
+/* A read has one entry. A read without an entry has a key that the adapter does not use. */
 static void test_reads(void **state)
 {
 	struct fake *f = fake_create();

@@ -23,7 +23,7 @@ enum {
 
 struct fixture {
 	struct uroce_host host;
-	struct uroce_shm shm; /* without peers */
+	struct uroce_shm shm; /* shared memory without peers */
 	struct uroce_dev dev;
 	struct uroce_context ctx;
 	struct ibv_device device;

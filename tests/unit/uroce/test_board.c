@@ -15,7 +15,7 @@ enum {
 	KEYS_LENGTH = 100,
 	SLOT = 9,
 	OTHER_SLOT = 11,
-	INDEX = 7, /* of a QP */
+	INDEX = 7, /* index of a QP */
 	OWN_QPN = 3 << UROCE_QPN_BLOCK_BITS | INDEX,
 	PEER_QPN = SLOT << UROCE_QPN_BLOCK_BITS | 5,
 };

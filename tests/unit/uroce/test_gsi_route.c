@@ -42,7 +42,7 @@ static struct {
 	unsigned int forwards;
 	unsigned int borrowed; /* number of boards that were mapped for reading */
 	const struct shm_board *last_borrowed;
-	uint8_t reason; /* of a REJ */
+	uint8_t reason; /* reason of a REJ */
 } fix;
 
 /* --- neighbours --- */
