@@ -91,7 +91,9 @@ static void pin(int cpu)
 	sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Allocate on huge pages, as in verbs_perf: copies by the kernel cost half as much there. */
+/*
+ * Allocate on huge pages, as in verbs_perf, because copies by the kernel cost half as much there.
+ */
 static uint8_t *buffer(size_t size)
 {
 	size_t whole = (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;

@@ -105,7 +105,7 @@ int main(int argc, char **argv)
 	limit_raise();
 	check(epfd < 0, "repoll_create");
 	listening = listener();
-	from = pair(listening, epfd); /* with the same numbers, whatever is created afterwards */
+	from = pair(listening, epfd); /* with the same numbers, independent of later sockets */
 	for (int i = 0; i < idle; i++)
 		pair(listening, epfd);
 	check(repoll_wait(epfd, &event, 1, 100), "repoll_wait without news");

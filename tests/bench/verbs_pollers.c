@@ -61,7 +61,7 @@ struct worker {
 	struct ibv_qp *qp[2];
 	uint8_t *buf;
 	uint64_t sends, recvs, done;
-	uint64_t acked; /* of sends */
+	uint64_t acked; /* number of acknowledged sends */
 };
 
 static struct shared *shared;

@@ -119,7 +119,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			victim_post(control % VICTIM_QPS, &in);
 		message_receive(&in, control & TARGET_MASK);
 		victim_progress(control & CONTROL_TIME ? input_u16(&in) * 10000ull : 1000);
-		/* The datagram was received, whatever its fate. */
+		/* The datagram was received, and then handled or dropped. */
 		if (victim.datagram_length)
 			abort();
 	}

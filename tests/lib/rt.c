@@ -91,7 +91,7 @@ static unsigned int case_seconds(void)
 	return text ? atoi(text) : RT_SECONDS;
 }
 
-/* Remove the log files of a case, however it ended. */
+/* Remove the log files of a case, also after a failure. */
 static void case_logs_remove(pid_t pid)
 {
 	char pattern[64];
@@ -224,7 +224,8 @@ int rt_main(const struct rt_case *cases, int count)
 	return verdict(passed, skipped, failed);
 }
 
-/* A socket that is connected to itself: uroce keeps up to 16 of them, for numbers that peers know.
+/*
+ * A socket that is connected to itself: uroce keeps up to 16 of them, for numbers that peers know.
  */
 static bool connected_to_itself(int fd)
 {

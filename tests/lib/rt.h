@@ -156,7 +156,7 @@ struct rt_side {
 	struct ibv_srq *srq; /* shared by a pair */
 	bool srq_owner;	     /* side a */
 	struct ibv_qp *qp;
-	struct ibv_qp_ex *qpx; /* with send_ops */
+	struct ibv_qp_ex *qpx; /* the extended QP, if send_ops is set */
 	struct rt_buf buf;
 	struct rt_options options;
 	struct rt_connection *connection; /* iWARP only; side a has the connection of both sides */

@@ -15,7 +15,7 @@ struct rt_mistake {
 	int (*make)(struct rt_dev *dev); /* returns the errno; 0: the call succeeded */
 	int expected;
 	const char *text; /* must be in the log */
-	int or_else;	  /* another errno that is as good; 0: none */
+	int or_else;	  /* another errno that is also accepted; 0: none */
 	bool before_open; /* @make is called without a device */
 	bool kernel_only; /* a mistake only on a device of the kernel */
 	const char *verb; /* a device may lack this verb: EOPNOTSUPP with a log line is accepted */
@@ -29,7 +29,7 @@ struct rt_mistake {
 /* Return the errno of a call that returns a pointer, or 0 if it succeeded. */
 #define RT_ERRNO_OF(pointer) ((pointer) ? 0 : errno)
 
-#define RT_UNKNOWN_BIT	     (1u << 31) /* of a comp_mask */
+#define RT_UNKNOWN_BIT	     (1u << 31) /* a bit that no comp_mask has */
 #define RT_LACKS(name)	     .verb = (name)
 
 /* The same device opened a second time, with objects that the first context must refuse. */

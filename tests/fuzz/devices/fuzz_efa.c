@@ -13,7 +13,7 @@ static struct ibv_qp *create_qp(struct session *s, struct ibv_qp_init_attr_ex *a
 		.wr_flags = input_u8(s->in) & 1,
 	};
 
-	if (input_u8(s->in) % 8) { /* as much as the device has */
+	if (input_u8(s->in) % 8) { /* at most the memory of the device */
 		attr->comp_mask |= IBV_QP_INIT_ATTR_SEND_OPS_FLAGS;
 		attr->send_ops_flags = IBV_QP_EX_WITH_SEND | IBV_QP_EX_WITH_SEND_WITH_IMM;
 		attr->cap.max_send_sge %= 3;

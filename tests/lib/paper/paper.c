@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A device without hardware: it has every object of the API, and moves no data. Tests use it for
- * mistakes with objects that no device of this machine can create. The library must find these
+/* A device without hardware. It has every object of the API, but does not move data. Tests use it
+ * for mistakes with objects that no device of this machine can create. The library must find these
  * mistakes before it calls a provider. */
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include "old.h"
 
 #define LENGTH_FUNCTION 48  /* before port_cap_flags2: what the function of the library writes */
-#define LENGTH_44	52  /* with port_cap_flags2 */
+#define LENGTH_44	52  /* length with port_cap_flags2 */
 #define LENGTH_BEYOND	256 /* a program newer than the library */
 #define LENGTH_KNOWN	64  /* no library fills more of it yet */
 

@@ -13,7 +13,7 @@ static struct ibv_context *context;
 static struct ibv_pd *pd;
 static struct ibv_cq *cq;
 static long page;
-static char *end; /* of the memory */
+static char *end; /* end of the memory */
 
 /* Put a struct of @length bytes at the very end; its first @known bytes come from @from. */
 static void *at_end(size_t length, const void *from, size_t known)

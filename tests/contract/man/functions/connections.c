@@ -39,7 +39,7 @@ enum {
 struct two {
 	struct rdma_event_channel *client_events, *server_events;
 	struct rdma_cm_id *listener, *client;
-	struct sockaddr_storage address; /* of the listener */
+	struct sockaddr_storage address; /* address of the listener */
 	struct ibv_cq *cq;
 };
 
@@ -204,7 +204,7 @@ static void identifiers(void)
 	CHECK(!server_find("nowhere.invalid", "7471"));
 }
 
-/* Resolve without a channel, and bring a queue pair of verbs to INIT by what was found. */
+/* Resolve without a channel, and bring a queue pair of verbs to INIT with the results. */
 static void resolution(void)
 {
 	struct sockaddr_storage server = rt_cm_address(7471);
