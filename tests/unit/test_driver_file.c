@@ -208,7 +208,7 @@ static void lacks(int of_folder, int of_file)
 	free(said);
 }
 
-/* A list of devices that lacked something does not leave the process without providers. */
+/* If one list of devices fails for lack of a resource, a later list still has the providers. */
 static void test_lacks_at_first(void **state)
 {
 	static const int errors[] = { ENOMEM, EMFILE, ENFILE, EINTR };

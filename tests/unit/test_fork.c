@@ -138,7 +138,7 @@ static void counts(void)
 	check(ibv_is_fork_initialized() == IBV_FORK_ENABLED);
 	check(!ibv_dontfork_range(p, 0));
 	check(!is_protected(p));
-	/* One byte protects its page; a byte over the end the next page too. */
+	/* One byte protects its page. Two bytes across a boundary protect two pages. */
 	check(!ibv_dontfork_range(p + page_size - 1, 1));
 	check(!ibv_dontfork_range(p + page_size - 1, 2));
 	check(is_protected(p) && is_protected(p + page_size) && !is_protected(p + 2 * page_size));
@@ -146,7 +146,7 @@ static void counts(void)
 	check(is_protected(p) && !is_protected(p + page_size));
 	check(!ibv_dofork_range(p + page_size - 1, 1));
 	check(!is_protected(p));
-	/* More releases than protections change nothing. */
+	/* Further releases without a protection have no effect. */
 	check(!ibv_dofork_range(p, page_size));
 	check(!ibv_dontfork_range(p, page_size));
 	check(is_protected(p));

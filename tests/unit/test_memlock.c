@@ -114,7 +114,7 @@ static void test_warning(void **state)
 	assert_string_equal(unprivileged(32769, memlock_warn_low), "");
 }
 
-/* There is one notice in a process, whichever verb fails first. Failures without this cause are
+/* A process gets one notice, from the verb that fails first. Failures without this cause are
  * silent. */
 static void test_notice(void **state)
 {

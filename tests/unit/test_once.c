@@ -32,7 +32,7 @@ static void *run(void *unused)
 	return (void *)(uintptr_t)runs;
 }
 
-/* Every caller returns after the single run, whichever caller made it. */
+/* Every caller returns after the single run, which any caller may make. */
 static void test_one_run(void **state)
 {
 	pthread_t threads[THREADS];

@@ -116,7 +116,7 @@ static void test_parent(void **state)
 	assert_ptr_equal(vpd->free, release);
 	assert_ptr_equal(vpd->pd_context, &attr);
 	assert_log_empty();
-	/* The domains that a parent domain stands for, or uses, stay. */
+	/* The domains that a parent domain contains or uses stay. */
 	assert_int_equal(ibv_dealloc_td(td), EBUSY);
 	assert_logged("ibv_dealloc_td: 1 parent domains still use it");
 	assert_int_equal(ibv_dealloc_pd(pd), EBUSY);

@@ -103,7 +103,7 @@ static void expect_complaint(const char *complaint)
 	free(said);
 }
 
-/* Lines of the file that have no meaning are logged, and not only a wrong policy. */
+/* Unknown lines of the file are logged, as well as a wrong policy. */
 static void test_complaints(void **state)
 {
 	char path[PATH_MAX + 16];

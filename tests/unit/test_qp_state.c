@@ -165,7 +165,7 @@ static bool allows(unsigned int t, const struct rule *rule, uint32_t mask)
 static void check_rule(unsigned int t, const struct rule *rule)
 {
 	assert_true(allows(t, rule, rule->required));
-	/* An address vector brings the port along, which is an attribute of its own. */
+	/* An address vector also contains the port, which is a separate attribute. */
 	assert_int_equal(allows(t, rule, rule->required | rule->optional), true);
 	for (unsigned int i = 1; i < ATTR_BITS; i++) {
 		uint32_t bit = 1u << i;

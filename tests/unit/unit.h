@@ -21,7 +21,7 @@
 
 #include <cmocka.h>
 
-/* stderr goes to a memory file from begin to end; what was written is returned, to be freed. */
+/* Redirect stderr to a memory file from begin to end. Return the text; the caller frees it. */
 struct capture {
 	int memory;
 	int saved;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions of each kind, out of their order, without a request, and of queue pairs that failed.
+/*
+ * Completions of each kind, out of their order, without a request, and of queue pairs that failed.
  */
 #include "tests/unit/cxgb4/fake.h"
 
@@ -174,7 +175,7 @@ static void test_failure(void **state)
 	fake_free(f);
 }
 
-/* Entries of no request and of no queue pair complete nothing, and are consumed. */
+/* Entries without a request or without a queue pair are consumed and complete no request. */
 static void test_wrong(void **state)
 {
 	struct fake *f = fake_create();
@@ -261,7 +262,7 @@ static void test_flush(void **state)
 	assert_int_equal(wc[0].status, IBV_WC_SUCCESS);
 	assert_int_equal(wc[1].wr_id, 11);
 	assert_int_equal(wc[1].status, IBV_WC_WR_FLUSH_ERR);
-	/* A late entry completes nothing. */
+	/* A late entry completes no request. */
 	fake_sent(f, 3, 0);
 	assert_int_equal(fake_poll(&f->send_cq, wc, 8), 0);
 	fake_free(f);
@@ -322,7 +323,8 @@ static void test_shared_wrong(void **state)
 	}
 }
 
-/* The completions of a destroyed queue pair complete nothing for a later one of the same number. */
+/* The completions of a destroyed queue pair complete no request of a later one with the same
+ * number. */
 static void test_clean(void **state)
 {
 	struct fake *f = fake_create();

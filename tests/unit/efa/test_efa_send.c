@@ -99,8 +99,7 @@ static void test_rdma(void **state)
 	fake_free(f);
 }
 
-/* A request before a mistake is posted by ibv_post_send(), but a batch with a mistake posts
- * none. */
+/* ibv_post_send() posts the requests before a mistake. A batch with a mistake posts no request. */
 static void test_mistakes(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_DRIVER, SMALL, EFA_CQE_SMALL, 1);

@@ -102,7 +102,9 @@ static void test_datagrams(void **state)
 	fake_free(f);
 }
 
-/* Receives of a shared queue complete in any order. One that is not posted completes nothing. */
+/*
+ * Receives of a shared queue complete in any order. A receive that is not posted is not completed.
+ */
 static void test_shared(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -150,7 +152,8 @@ static void test_xrc(void **state)
 	fake_free(f);
 }
 
-/* A failure moves the queue pair to the error state. A flushed completion does not move it again.
+/*
+ * A failure moves the queue pair to the error state. A flushed completion does not move it again.
  */
 static void test_failures(void **state)
 {
@@ -218,7 +221,8 @@ static void test_threads(void **state)
 	fake_free(f);
 }
 
-/* A poll skips an entry without a queue pair, and does not lose the completions before the entry.
+/*
+ * A poll skips an entry without a queue pair, and does not lose the completions before the entry.
  */
 static void test_unknown(void **state)
 {

@@ -71,7 +71,7 @@ static struct ibcm_mad about(enum ibcm_message type)
 
 /* --- strangers --- */
 
-/* A queue pair that a stranger names does not belong to the peer, whatever its number. */
+/* A queue pair that a stranger names never belongs to the peer. */
 static void test_stale_is_the_peers_to_say(void **state)
 {
 	struct ibcm_mad req = host_req(&stranger, ID + 1, QPN, HOST_PORT);
@@ -327,7 +327,7 @@ static void test_flood_is_counted_to_its_host(void **state)
 	}
 }
 
-/* A program takes no request: a full backlog still has a place for a host that has no request in
+/* A program accepts no request. A full backlog still has a place for a host without a request in
  * it. */
 static void test_flood_leaves_a_place_for_others(void **state)
 {
@@ -597,7 +597,7 @@ static void test_refused_request_has_copies(void **state)
 		host_pass(5 * SECOND);
 		arrive_again(&req, &first);
 	}
-	/* A client does not repeat a request that was refused so long ago. */
+	/* A client does not repeat a request that was refused a long time ago. */
 	req.tid--;
 	host_pass(6 * SECOND);
 	arrive_new(&req);

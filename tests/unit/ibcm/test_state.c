@@ -463,8 +463,8 @@ static void test_near(void **state)
 	assert_int_equal(conn.deadline, 0);
 }
 
-/* A side that has not heard from its peer yet repeats its request once, and then gives up before
- * the timeout. No other side does. */
+/* A side that has not received a message of its peer repeats its request once, and then gives up
+ * before the timeout. No other side does. */
 static void test_unreachable(void **state)
 {
 	for (enum ibcm_state in = IBCM_IDLE; in < IBCM_STATES; in++) {
@@ -776,7 +776,7 @@ static void test_stray(void **state)
 		assert_int_equal(answer.type, answers[m]);
 		assert_int_equal(answer.remote_id, REMOTE);
 		assert_int_equal(answer.tid, 9);
-		/* An answer has no answer, so that two managers do not send messages for ever. */
+		/* An answer is not answered, so that two managers do not send messages for ever. */
 		assert_int_equal(ibcm_state_stray(&answer, &mad), -ENOENT);
 	}
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions of each kind, requests that the library flushes, and entries that complete nothing.
+/*
+ * Completions of each kind, requests that the library flushes, and entries that complete nothing.
  */
 #include "tests/unit/mana/fake.h"
 
@@ -164,7 +165,9 @@ static void test_overrun(void **state)
 	fake_free(f);
 }
 
-/* A reset forgets unread completions, and those that a poll had no room for. */
+/*
+ * A reset discards unread completions, and completions that did not fit into the array of a poll.
+ */
 static void test_clean(void **state)
 {
 	struct fake *f = fake_create();

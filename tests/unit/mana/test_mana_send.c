@@ -109,7 +109,7 @@ static void test_refused(void **state)
 	fake_free(f);
 }
 
-/* Both queues of a read can be full. A refused read leaves nothing in either. */
+/* Both queues of a read can be full. A refused read takes no room in either queue. */
 static void test_full(void **state)
 {
 	struct fake *f = fake_create();

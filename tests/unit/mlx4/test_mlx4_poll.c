@@ -303,7 +303,7 @@ static void test_attacks(void **state)
 		if (polled != attacks[i].polled)
 			print_error("%s: %d, not %d\n", attacks[i].what, polled, attacks[i].polled);
 		assert_int_equal(polled, attacks[i].polled);
-		/* The device's words decide what is free. */
+		/* The words that the device wrote determine the free entries. */
 		r = mlx4_post_send(&f->qp.vqp.qp, &send, &bad_send);
 		assert_true(!r || r == ENOMEM);
 		r = f->qp.srq ? mlx_post_srq_recv(&f->srq.vsrq.srq, &recv, &bad_recv)
@@ -330,7 +330,7 @@ static void test_behind_good(void **state)
 	fake_free(f);
 }
 
-/* Whatever an entry contains, no byte is written outside of the queue's own memory, which lies
+/* Poll entries with any contents. No byte is written outside of the queue's memory, which lies
  * between inaccessible pages, and requests can still be posted. */
 static void test_hostile(void **state)
 {

@@ -132,8 +132,8 @@ static void test_atomic(void **state)
 	fake_free(f);
 }
 
-/* An atomic has no room for as many entries as the queue pair was granted: no byte is written
- * behind its slot, which is the ring's last one here. */
+/* The slot of an atomic has no room for the granted number of entries. No byte is written behind
+ * the slot, which is the last one of the ring here. */
 static void test_atomic_list(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);
@@ -216,7 +216,7 @@ static void test_keys(void **state)
 	fake_free(f);
 }
 
-/* The slots ahead of the requests hold nothing that the adapter could read as a request. */
+/* The adapter cannot read the contents of the slots ahead of the requests as a request. */
 static void test_stamps(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_UD);
@@ -304,7 +304,7 @@ static void test_sizes(void **state)
 	assert_true(4 + size.sq_max_sge <= 63);
 	attr.cap.max_send_sge = 64;
 	assert_int_equal(mlx4_qp_size(f->ctx, &attr, 0, &size), -EINVAL);
-	/* The same holds for receives, whatever size a kernel reports. */
+	/* The same is true for receives, with any size that a kernel reports. */
 	attr.cap = (struct ibv_qp_cap){ 10, 5, 1, 3, 0 };
 	f->ctx->max_inl_recv = UINT32_MAX;
 	assert_int_equal(mlx4_qp_size(f->ctx, &attr, 1024, &size), 0);

@@ -152,7 +152,7 @@ static void test_given_numbers(void **state)
 	idtable_destroy(&table);
 }
 
-/* Only the owners of a number find its object, and none does after its removal. */
+/* Only the owners of a number find its object. After its removal no owner finds it. */
 static void test_owners(void **state)
 {
 	static struct idtable table;

@@ -10,7 +10,7 @@
 
 static struct {
 	volatile __u32 *sign;
-	unsigned int pauses, ends_at; /* the writer continues after so many pauses; 0: never */
+	unsigned int pauses, ends_at; /* pauses after which the writer continues; 0: never */
 } writer;
 
 /* Replace nanosleep(), so that the writer runs while the reader pauses. */
@@ -65,8 +65,7 @@ static void test_stopped_writer(void **state)
 	fake_free(f);
 }
 
-/* The reader does not wait for ever, but longer than a writer is likely to be without a
- * processor. */
+/* The reader gives up after a time that is longer than a writer usually waits for a processor. */
 static void test_dead_writer(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC);

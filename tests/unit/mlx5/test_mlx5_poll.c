@@ -278,7 +278,8 @@ static void test_srq(void **state)
 
 /* ---- entries that a device should not write */
 
-/* Post requests, which may fail for want of room: the device's words decide what is free. */
+/* Post requests. They may fail for lack of room, because the device's words determine the free
+ * entries. */
 static void assert_usable(struct fake *f)
 {
 	struct ibv_send_wr send = { .opcode = IBV_WR_SEND }, *bad_send;
@@ -455,7 +456,7 @@ static void test_sig_errors(void **state)
 	fake_free(f);
 }
 
-/* Whatever an entry contains, no byte is written outside of the queue's own memory, which lies
+/* Poll entries with any contents. No byte is written outside of the queue's memory, which lies
  * between inaccessible pages, and requests can still be posted and completed. */
 static void test_hostile(void **state)
 {

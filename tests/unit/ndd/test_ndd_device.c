@@ -111,7 +111,7 @@ static void test_unreadable_class(void **state)
 	assert_int_equal(seen.count, 7);
 }
 
-/* New devices are written even if their text is right already; later updates write nothing. */
+/* The text of a new device is written even if it is already right. Later updates do not write. */
 static void test_new_is_written(void **state)
 {
 	file_write(folder, "rxe0/node_desc", "vm rxe0\n");

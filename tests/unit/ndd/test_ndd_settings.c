@@ -45,7 +45,7 @@ static void check_logged(const char *text, const char *expected, const char *com
 	free(said);
 }
 
-/* A line that means the setting is never dropped or changed without a message. */
+/* If a line for the setting is ignored or changed, there is a message. */
 static void test_complaints(void **state)
 {
 	check_logged("RDMA_NDD_ND_FORMAT=\"%h %d\" # comment\n", "%h %d", "");

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Completions of each kind, requests that the library flushes, and entries that complete nothing.
+/*
+ * Completions of each kind, requests that the library flushes, and entries that complete nothing.
  */
 #include "tests/unit/ocrdma/fake.h"
 
@@ -66,7 +67,7 @@ static void test_flush(void **state)
 	assert_int_equal(f->registers[0], 0);
 	assert_int_equal(fake_poll(&f->send_cq, wc, 4), 1);
 	assert_int_equal(wc[0].wr_id, 4);
-	/* An entry that the adapter wrote late completes nothing. */
+	/* An entry that the adapter wrote late does not complete a request. */
 	fake_sent(f, QP_ID, 1, 0);
 	assert_int_equal(fake_poll(&f->send_cq, wc, 4), 0);
 	oc_recover(&f->qp);
@@ -75,7 +76,8 @@ static void test_flush(void **state)
 	fake_free(f);
 }
 
-/* Entries beyond the posted requests and of no queue pair are consumed, and complete nothing. */
+/* Entries for requests that were not posted, and entries without a queue pair, are consumed and
+ * complete no request. */
 static void test_wrong(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC, false);
@@ -146,7 +148,7 @@ static void test_receives(void **state)
 	fake_free(f);
 }
 
-/* Shared receives complete in any order. A tag that is not posted completes nothing. */
+/* Shared receives complete in any order. A tag that is not posted completes no request. */
 static void test_shared(void **state)
 {
 	struct fake *f = fake_create(IBV_QPT_RC, false);

@@ -62,8 +62,8 @@ static void test_failure(void **state)
 	fake_free(f);
 }
 
-/* Counts beyond the posted requests, and entries of no queue pair, complete nothing, and are
- * consumed. */
+/* Counts beyond the posted requests, and entries without a queue pair, are consumed and complete no
+ * request. */
 static void test_wrong(void **state)
 {
 	struct fake *f = fake_create();
@@ -113,7 +113,9 @@ static void test_receives(void **state)
 	fake_free(f);
 }
 
-/* Entries of a destroyed queue pair complete nothing for a later queue pair of the same number. */
+/*
+ * Entries of a destroyed queue pair complete no request of a later queue pair with the same number.
+ */
 static void test_clean(void **state)
 {
 	struct fake *f = fake_create();

@@ -49,7 +49,7 @@ static int refused(struct fake *f, struct ibv_send_wr wr)
 	char *at = f->qp.sq.at;
 	int r = adapter_post(&f->adapter, wr);
 
-	/* A refused request leaves nothing in the ring. */
+	/* A refused request takes no place in the ring. */
 	assert_ptr_equal(f->qp.sq.at, at);
 	return r;
 }

@@ -94,7 +94,8 @@ static void fake_free(struct fake *f)
 	free(f);
 }
 
-/* Read the next command. A pipe joins what is written to it, so its length is in its head. */
+/* Read the next command. A pipe joins the bytes of several writes, so the length of each command is
+ * in its head. */
 static bool command_read(struct fake *f, struct sent *sent)
 {
 	ssize_t length, head = sizeof(sent->hdr);
@@ -301,7 +302,7 @@ static void test_recv(void **state)
 	assert_int_equal(number_at(f->rq_ring.bytes + 8), 6);
 	assert_int_equal(f->rq_ring.bytes[8 + 8], 1);
 	assert_memory_equal(f->rq_ring.bytes + 8 + 16, &sge, sizeof(sge));
-	/* The kernel has taken one. */
+	/* The kernel has taken one receive. */
 	wq->tail.val = 0;
 	assert_int_equal(recv_post(f, &wrs[LAST], &bad), 0);
 	assert_int_equal(wq->head.val, LAST);
@@ -384,7 +385,7 @@ static void test_poll(void **state)
 	fake_free(f);
 }
 
-/* Indices that no kernel writes: nothing outside of the rings is read or written. */
+/* With indices that no kernel writes, only memory of the rings is read or written. */
 static void test_attacks(void **state)
 {
 	static const uint32_t wild[] = { LAST + 1, LAST + 2, 1u << 31, UINT32_MAX };

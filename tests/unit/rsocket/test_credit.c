@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* The window: two ends that exchange credits as messages do, and a peer that lies. */
+/*
+ * The window: two ends that exchange credits as messages do, and a peer that sends wrong credits.
+ */
 #include <errno.h>
 
 #include "librdmacm/rsocket/credit.h"

@@ -129,8 +129,8 @@ static void oldest_goes(void **state)
 	assert_int_equal(s->ds->used_count, USED);
 }
 
-/* All destinations have sends under way. Therefore none may be forgotten, above all not the
- * newest. */
+/* All destinations have sends under way. Therefore no destination may be forgotten, especially not
+ * the newest. */
 static void all_at_work(void **state)
 {
 	struct rs_socket *s = *state;

@@ -190,7 +190,7 @@ static void test_names(void **state)
 	union ds_name name, a = name_of("fe80::1"), b = a;
 	struct sockaddr_storage addr;
 
-	/* An IPv4 address is recognised, whatever the family of the socket. */
+	/* An IPv4 address is recognised with sockets of both families. */
 	assert_int_equal(ds_name_take(&mapped, sizeof(mapped), &name), 0);
 	assert_true(ds_name_equal(&name, &v4));
 	assert_int_equal(ds_name_hash(&name), ds_name_hash(&v4));

@@ -65,7 +65,7 @@ static void crowd_is_learned(void **state)
 	assert_true(rs_spin_begin(&spin));
 	looks_to_offer(&spin);
 	rs_spin_offered(&spin, 10000000, 1);
-	/* The offer did not bring this message. */
+	/* The message did not come because of the offer. */
 	assert_false(rs_spin_looked(&spin, true));
 	assert_true(looks_to_offer(&spin) > 1);
 	while (waits < MANY && !rs_spin_begin(&spin))

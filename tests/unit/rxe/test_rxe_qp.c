@@ -266,7 +266,7 @@ static void test_srq(void **state)
 	kernel.result = -EINVAL;
 	assert_int_equal(rxe_modify_srq(&srq.vsrq, &modify), -EINVAL);
 	assert_int_equal(srq.rq.queue.mask, 7);
-	/* A ring that cannot be mapped leaves the old mapping, which is harmless. */
+	/* If a ring cannot be mapped, the old mapping stays, which is harmless. */
 	kernel.result = 0;
 	kernel.rq.size = 0;
 	assert_int_equal(rxe_modify_srq(&srq.vsrq, &modify), -EIO);

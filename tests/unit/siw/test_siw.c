@@ -170,7 +170,7 @@ static void test_inline(void **state)
 	two[1].length = 80;
 	assert_int_equal(post(f, &wr, &bad), EINVAL);
 	assert_ptr_equal(bad, &wr);
-	/* Requests on which the kernel would hang. */
+	/* Refuse requests with which the kernel would hang. */
 	two[1].length = 2;
 	wr.opcode = IBV_WR_RDMA_READ;
 	assert_int_equal(post(f, &wr, &bad), EINVAL);
@@ -311,7 +311,7 @@ static void test_recv(void **state)
 	fake_free(f);
 }
 
-/* Neither an empty list nor a missing @bad_wr is an error, and neither is written to. */
+/* An empty list and a missing @bad_wr are no errors. @bad_wr of an empty list is not written. */
 static void test_null_lists(void **state)
 {
 	struct fake *f = fake_create();

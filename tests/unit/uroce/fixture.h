@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* A device without a network. The provider's own operations create the queues, packets end in a
- * counter, and no packet arrives. */
+/* A device without a network. The provider's own operations create the queues. Sent packets are
+ * only counted, and no packet arrives. */
 #ifndef UROCE_FIXTURE_H
 #define UROCE_FIXTURE_H
 

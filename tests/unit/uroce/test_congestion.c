@@ -129,7 +129,7 @@ static void test_grows(void **state)
 	}
 }
 
-/* An unused window is no evidence: a ping-pong must not burst later. */
+/* The window does not grow while it is unused, so that a ping-pong cannot send a burst later. */
 static void test_unused(void **state)
 {
 	begin();
@@ -165,7 +165,7 @@ static void test_loss(void **state)
 	uroce_window_restart(qp);
 	assert_int_equal(qp->req.window, LEAST);
 	round_trips(3);
-	assert_int_equal(qp->req.window, 2 * FIRST); /* fast up to half of what it was */
+	assert_int_equal(qp->req.window, 2 * FIRST); /* fast up to half of the former window */
 	for (int i = 0; i < 10; i++)
 		uroce_window_halve(qp);
 	assert_int_equal(qp->req.window, LEAST);
@@ -174,7 +174,7 @@ static void test_loss(void **state)
 
 /* --- notifications --- */
 
-/* The first notification halves the window; further ones of the same round trip change nothing. */
+/* The first notification halves the window; further ones of the same round trip have no effect. */
 static void test_notified(void **state)
 {
 	begin();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Copies and atomics on memory that is not mapped, or no longer; and signals that other code
+/* Copies and atomics on memory that was never mapped or is unmapped, and signals that other code
  * sent. */
 #include <pthread.h>
 #include <setjmp.h>
@@ -81,7 +81,7 @@ static void test_lengths(void **state)
 	assert_memory_equal(to + 3, from + 1, 8192);
 }
 
-/* Reading and writing ends exactly at the border: nothing is touched beyond. */
+/* Reading and writing ends exactly at the border. Memory behind the border is not touched. */
 static void test_border(void **state)
 {
 	uint8_t *island = island_new(), *end = island + 3 * PAGE;
@@ -336,7 +336,7 @@ static void app_handler(int sig, siginfo_t *info, void *context)
 }
 
 /* main() installed this handler before the device was opened. It gets the faults of the
- * application, and none of a copy. */
+ * application, and no fault of a copy. */
 static void test_app_handler(void **state)
 {
 	uint8_t *island = island_new(), ours[64];
@@ -355,7 +355,7 @@ static void test_app_handler(void **state)
 	island_free(island);
 }
 
-/* A signal by kill() during a copy belongs to the application, wherever the copy is. */
+/* A signal by kill() during any step of a copy belongs to the application. */
 static void app_counter(int sig)
 {
 	app_signals++;
@@ -368,7 +368,8 @@ static void sent_during_copy(void)
 	int before = app_signals;
 	pid_t parent = getpid(), sender;
 
-	/* An application that chains is not needed here: the second handler is installed over ours.
+	/*
+	 * An application that chains is not needed here: the second handler is installed over ours.
 	 */
 	sigaction(SIGUSR1, &action, NULL);
 	sender = fork();
@@ -515,7 +516,7 @@ static void test_sse(void **state)
 }
 #endif
 
-/* Copy past the caches. On processors with leaves the kernel takes no part. */
+/* Copy past the caches. On processors with leaves the kernel makes no copies. */
 static void test_past(void **state)
 {
 #if defined(__x86_64__) || defined(__aarch64__)

@@ -83,7 +83,8 @@ static void runtime_pass(const struct runtime *rt, int sig, siginfo_t *info, voi
 		_exit(9); /* its crash report */
 }
 
-/* A handler like Go's: all signals blocked, faults outside of its code go to the previous handler.
+/*
+ * A handler like Go's: all signals blocked, faults outside of its code go to the previous handler.
  */
 static void first_handler(int sig, siginfo_t *info, void *context)
 {
@@ -222,8 +223,8 @@ static void again_and_again(void)
 	*(volatile uint8_t *)gone = 1;
 }
 
-/* An unknown fault ends the process as it would without the device: the last handler of the
- * chain decides. */
+/* An unknown fault ends the process as without the device, because the last handler of the chain
+ * gets it. */
 static void unknown_fault(void)
 {
 	runtime_start(&first, first_handler, 0);

@@ -836,7 +836,7 @@ static enum fate drop_acks(struct sim *sim, const struct uroce_hdr *hdr, unsigne
 	return hdr_flags(hdr) & PKT_REQUEST ? PASS : DROP;
 }
 
-/* The probes during silence become rarer: 2, 4, ... 64, 64 ms apart, whatever the timeout. */
+/* The probes during silence become rarer: 2, 4, ... 64, 64 ms apart, with any timeout. */
 static void test_probe_intervals(void **state)
 {
 	struct sim *sim = sim_new(IBV_QPT_RC);
@@ -1128,7 +1128,7 @@ static void test_local_protection(void **state)
 	run(sim, 1);
 	expect(sim, 0, IBV_WC_LOC_PROT_ERR, IBV_WC_SEND);
 	assert_int_equal(sim->qp[0]->state, IBV_QPS_ERR);
-	assert_int_equal(sim->number, 0); /* nothing went out */
+	assert_int_equal(sim->number, 0); /* no packet was sent */
 	sim_free(sim);
 }
 

@@ -178,7 +178,7 @@ static void test_poller_leaves(void **state)
 	fx.path.lossless = true;
 }
 
-/* The progress thread knows a poller that has come again and again, and leaves it time to answer
+/* The progress thread recognises a poller that has polled many times, and gives it time to answer
  * first. */
 static void test_poller_watched(void **state)
 {

@@ -120,7 +120,7 @@ static void test_dead(void **state)
 	end();
 }
 
-/* A stopped process delays the end only briefly, however many packets wait for it. */
+/* A stopped process delays the end only briefly, with any number of packets for it. */
 static void test_silent(void **state)
 {
 	unsigned int took;
@@ -181,7 +181,7 @@ static void peer_free(struct shm_peer *peer)
 	free(peer);
 }
 
-/* A process that does not know this process yet would never read a packet handed to it. */
+/* A process without a connection to this process would never read a packet passed to it. */
 static void test_becoming(void **state)
 {
 	struct shm_peer *peer = peer_new();

@@ -180,7 +180,7 @@ static void test_answer_to_others(void **state)
 	/* a process that is gone: this process answers for it */
 	assert_int_equal(route(REP, ID(9), false, false), GSI_DONE);
 	assert_int_equal(fix.delivered, 1);
-	/* a message is passed on once only, whatever it contains */
+	/* any message is passed on at most once */
 	assert_int_equal(route(REP, ID(3), true, false), GSI_DONE);
 	assert_int_equal(fix.forwarded_to, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Regions and windows: which QPs may access them, and that none can after the end. */
+/* Regions and windows: the QPs that may access them, and no access after their end. */
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -300,7 +300,8 @@ static void test_pd_in_use(void **state)
 	assert_int_equal(uroce_dealloc_pd(&t.pd[0].pd), 0);
 }
 
-/* More keys than a leaf holds: all different, none 0, all found, and all gone afterwards. */
+/* Allocate more keys than a leaf holds. All differ, no key is 0, all are found, and all are freed
+ * afterwards. */
 static void test_many(void **state)
 {
 	enum {
@@ -328,7 +329,8 @@ static void test_many(void **state)
 	free(number);
 }
 
-/* Every entry is used or available at once: none is searched for, and none is lost. */
+/* Every entry is either used or immediately available. No allocation searches, and no entry is
+ * lost. */
 static void test_unused(void **state)
 {
 	enum {
@@ -413,7 +415,7 @@ static void test_gather(void **state)
 		assert_int_equal(gather(bad, 2, 0, 20, 0, &g), -EACCES);
 		assert_int_equal(gather(one, 1, 0, 1, IBV_ACCESS_REMOTE_READ, &g), -EACCES);
 	}
-	assert_int_equal(atomic_load(&mr.key->refs), 0); /* nothing left behind by the failures */
+	assert_int_equal(atomic_load(&mr.key->refs), 0); /* the failures left no reference */
 	mr_free(&mr);
 }
 
@@ -551,7 +553,7 @@ static void test_window_1(void **state)
 	assert_int_equal(probe(k, 0, IBV_ACCESS_REMOTE_READ, at(10), 1), -EACCES);
 	assert_int_equal(probe(k, 1, IBV_ACCESS_REMOTE_WRITE, at(10), 1), -EACCES);
 	assert_int_equal(probe(k, 0, 0, at(10), 1), -EACCES); /* no lkey */
-	/* the region stays until the window lets go */
+	/* the region stays until the window is freed */
 	assert_int_equal(uroce_dereg_mr(&mr.vmr), -EBUSY);
 	assert_int_equal(probe(mr.vmr.ibv_mr.rkey, 0, IBV_ACCESS_REMOTE_READ, at(0), 1), 0);
 	/* bound again elsewhere, the old key is void */
@@ -560,7 +562,7 @@ static void test_window_1(void **state)
 	assert_int_equal(probe(k, 0, IBV_ACCESS_REMOTE_WRITE, at(10), 1), -EACCES);
 	k = ibv_inc_rkey(k);
 	assert_int_equal(probe(k, 0, IBV_ACCESS_REMOTE_READ, at(100), 1), 0);
-	/* type 1 is not invalidated but bound to nothing */
+	/* a window of type 1 is not invalidated, but bound with length 0 */
 	assert_int_equal(uroce_key_invalidate(t.host.engine.keys, &t.pd[0].pd, QPN, k), -EINVAL);
 	assert_int_equal(window_bind(&mw, ibv_inc_rkey(k), NULL, 0, 0, 0), 0);
 	assert_int_equal(probe(k, 0, IBV_ACCESS_REMOTE_READ, at(100), 1), -EACCES);
@@ -608,7 +610,7 @@ static void test_window_2(void **state)
 	assert_int_equal(probe(k, 0, IBV_ACCESS_REMOTE_WRITE, 0, 1), -EACCES);
 	assert_int_equal(window_bind(&mw, k + 1, &mr, at(0), 1, IBV_ACCESS_REMOTE_READ),
 			 0);			       /* free again */
-	assert_int_equal(uroce_dealloc_mw(&mw.mw), 0); /* lets go */
+	assert_int_equal(uroce_dealloc_mw(&mw.mw), 0); /* the window releases the region */
 	mr_free(&mr);
 	/* regions are not windows */
 	mr_new(&mr, ALL);

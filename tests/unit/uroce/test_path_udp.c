@@ -177,7 +177,8 @@ static void send_many(unsigned int count, uint32_t length)
 		assert_int_equal(send_packet(UROCE_RC | UROCE_SEND_ONLY, i, length), 0);
 }
 
-/* Take @count datagrams off the wire: each a packet of @length payload bytes with its place's ICRC.
+/*
+ * Take @count datagrams off the wire: each a packet of @length payload bytes with its place's ICRC.
  */
 static void expect_datagrams(unsigned int count, uint32_t length, bool numbered)
 {
@@ -272,8 +273,8 @@ static void test_at_most_a_datagram(void **state)
 	assert_true(udp()->segmentation);
 }
 
-/* A packet that does not fit whole makes the others leave: the end of the buffer cuts no large
- * send. */
+/* If a packet does not fit as a whole, the others are sent first. The end of the buffer does not
+ * split a large send. */
 static void test_buffer_end(void **state)
 {
 	send_many(31, 4096);
@@ -288,8 +289,7 @@ static void test_buffer_end(void **state)
 	expect_datagrams(15, 4096, true);
 }
 
-/* A packet that is to arrive damaged leaves on its own, however packets are segmented and split
- * later. */
+/* A damaged packet is sent separately, so that later segmentation does not affect it. */
 static void test_damage(void **state)
 {
 	const struct uroce_hdr hdr = { .opcode = UROCE_RC | UROCE_SEND_ONLY, .dest_qpn = QPN };
@@ -1296,7 +1296,7 @@ static void expect_taker(const struct message *m, int slot)
 	assert_int_equal(crowd_taker(), slot);
 }
 
-/* The id in the message names the receiver, whichever id the sender uses for itself. */
+/* The id in the message names the receiver. The sender's own id does not matter. */
 static void test_steering_by_id(void **state)
 {
 	static const uint16_t attrs[] = { 0x11, 0x12, 0x13, 0x14, 0x15, 0x16, 0x19, 0x1a };

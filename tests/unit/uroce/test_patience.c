@@ -10,7 +10,7 @@ enum {
 	TIMEOUT = 18,		  /* 1.07 s */
 	BEHIND = 1 << 20,	  /* bytes that the peer has not read when the packet is sent */
 	LONG = 3600,		  /* s in which a slow peer reads its packets */
-	LIMIT = 2 * (RETRIES + 2) /* s after which a peer that does nothing is given up */
+	LIMIT = 2 * (RETRIES + 2) /* seconds until a peer without progress is given up */
 };
 
 static struct uroce_cq *cq;
@@ -45,7 +45,8 @@ static void begin(uint32_t bytes, uint32_t pace)
 						   .unread = unread };
 	struct uroce_swqe *wqe;
 
-	/* On a lossless path the engine reads the clock, which is behind the time of the last test.
+	/*
+	 * On a lossless path the engine reads the clock, which is behind the time of the last test.
 	 */
 	now = uroce_now();
 	fx.host.engine.wheel.tick = now / UROCE_WHEEL_TICK;

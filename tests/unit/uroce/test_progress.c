@@ -114,8 +114,8 @@ static void packet_come(const struct uroce_qp *qp)
 	fx.host.paths.events->packet(&fx.host.paths, &pkt, NULL, 1);
 }
 
-/* A poller that reads the sockets once and leaves owes no acknowledgement, whichever strand the
- * queue pair is of. */
+/* A poller that reads the sockets once and then stops owes no acknowledgement, for a queue pair of
+ * any strand. */
 static void test_acknowledged(void **state)
 {
 	fx.path.lossless = false;

@@ -199,7 +199,7 @@ static void test_again_many(void **state)
 	end();
 }
 
-/* A path without another way is not notified. */
+/* A path without an alternative is not notified. */
 static void test_nobody_to_tell(void **state)
 {
 	begin(&trusting);

@@ -108,7 +108,7 @@ static void serve_one(struct end *e)
 
 		if (poll(&p, 1, 0) == 1) {
 			serve(e, &watches[i]);
-			return; /* what is watched has changed */
+			return; /* the watched descriptors have changed */
 		}
 	}
 	usleep(100);
@@ -389,8 +389,8 @@ static void test_stopped(void **state)
 }
 
 /* A process that asked for eight peers gets eight more behind the last one before it asks. A
- * process that asked for fewer gets none. Peers ahead are counted until the process asks for
- * them. */
+ * process that asked for fewer peers gets no calls ahead. Peers ahead are counted until the process
+ * asks for them. */
 static void test_ahead(void **state)
 {
 	struct shm_peer *peer;
@@ -439,7 +439,7 @@ static void test_reads(void **state)
 		assert_true(shm_life_reads(to_a));
 		assert_int_equal(to_a->reads, SHM_READS);
 		assert_true(uroce_shm_readable(to_b));
-		/* The address belongs to another process, or to none. */
+		/* The address belongs to another process, or to no process. */
 		to_b->probe += SHM_LINE;
 		assert_true(uroce_shm_readable(to_a));
 		assert_false(shm_life_reads(to_b));
@@ -655,8 +655,8 @@ static void test_listener(void **state)
 	assert_int_equal(answer_to(&hello), REFUSED);
 	hello.magic++;
 	assert_int_equal(answer_to(&hello), 0);
-	/* A message that was not asked for cannot keep another process away: only a listener
-	 * refuses. */
+	/* An unrequested message cannot prevent a connection to another process, because only a
+	 * listener refuses. */
 	shm_hello_fill(&player.shm, &hello, REFUSED, 0);
 	assert_int_equal(answer_to(&hello), 0);
 	assert_int_equal(shm_call_of(end[0].shm, player.host.slot)->ended, 0);
