@@ -123,7 +123,7 @@ static void name_connection(struct input *in, uint8_t *data)
 		memcpy(data + BODY + 4, &local, sizeof(local));
 	if (what & 4)
 		memcpy(data + BODY + 8, &qpn, 3);
-	if (what & 8) { /* those of its probe */
+	if (what & 8) { /* messages of its probe */
 		uint64_t tid = htobe64(conn->probe.tid);
 
 		memcpy(data + 8, &tid, sizeof(tid));

@@ -21,7 +21,7 @@ enum {
 	TARGET_MASK = 7,
 	CONTROL_POST = 1 << 3,
 	CONTROL_TIME = 1 << 4,
-	FLAG_PSN = 1 << 0, /* the one the responder expects */
+	FLAG_PSN = 1 << 0, /* the PSN that the responder expects */
 	FLAG_UNA = 1 << 1, /* the oldest one the requester waits for */
 	FLAG_KEY = 1 << 2, /* the region's, at the RETH's place */
 	FLAG_ICRC = 1 << 3,

@@ -48,8 +48,8 @@ static struct rdma_cm_id *ask(struct rdma_event_channel *channel, uint16_t port,
 	return id;
 }
 
-/* A listener may get the port of the one before, and then a request to the former one that is
- * still on its way. The client of such a request has gone: refuse it. */
+/* A listener may get the port of a former listener, and then a late request to the former one. The
+ * client of such a request has gone: refuse it. */
 static struct rdma_cm_id *take_request(struct rdma_event_channel *channel, uint32_t name)
 {
 	for (;;) {

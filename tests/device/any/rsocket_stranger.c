@@ -298,7 +298,7 @@ static void answers(void)
 	udp_say(&p, OP_DATA, "");
 	expect(&p, "");
 	CHECK_INT(udp_hear(&p, ""), OP_ANSWER);
-	/* The socket also knows the RDMA path to a peer that it answered. */
+	/* The socket also has the RDMA path to a peer that it answered. */
 	meet(&p);
 	peer_close(&p);
 }

@@ -3,9 +3,9 @@
  * usage: kill shm
  * udp [ROUNDS]
  *
- * Two processes with every kind of traffic both ways; one is killed at some moment, from its
- * start on. All work requests of the other one end soon, with errors, and no resource is left.
- * The next two processes work. The last two are not killed, and lose no message.
+ * Two processes have every kind of traffic in both directions. One process is killed at a random
+ * moment after its start. The work requests of the other process end soon, with errors, and no
+ * resource is left. The next two processes work. The last two are not killed, and lose no message.
  */
 #include <dirent.h>
 #include <limits.h>

@@ -36,7 +36,7 @@ enum {
 
 /* Shared by all processes. */
 static struct world {
-	struct rt_address server; /* as its peer knows it */
+	struct rt_address server; /* as its peer sees it */
 	atomic_uint rounds;	  /* of verified traffic */
 	atomic_bool stop;
 	/* the traffic is to pause, has paused; then psn is the number of the next packet */

@@ -199,7 +199,7 @@ static void access_error(void)
 		enum ibv_wr_opcode wr;
 		enum ibv_wc_opcode wc;
 	} ops[] = {
-		{ IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE }, /* the one that fails */
+		{ IBV_WR_RDMA_WRITE, IBV_WC_RDMA_WRITE }, /* the request that fails */
 		{ IBV_WR_SEND, IBV_WC_SEND },
 		{ IBV_WR_RDMA_READ, IBV_WC_RDMA_READ },
 		{ IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WC_RDMA_WRITE },

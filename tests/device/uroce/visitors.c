@@ -7,7 +7,7 @@
 
 #include "tests/lib/rt_child.h"
 
-/* The allocator counts bytes. Sanitizers replace it: they find uses of freed memory. */
+/* The allocator counts bytes. Sanitizers replace the allocator and find uses of freed memory. */
 #if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 #define COUNTED __GLIBC_PREREQ(2, 33)
 #else

@@ -31,7 +31,7 @@ struct queue {
 
 static struct queue queues[QUEUES];
 static int queue_count;
-static struct ibv_context_ops real; /* of the one device */
+static struct ibv_context_ops real; /* context of the only device */
 
 /* The program's last steps. */
 static struct step {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Use each size that the device advertises up to its end: create queues of max_cqe, max_qp_wr,
- * max_sge, max_srq_wr, max_srq_sge and the largest inline data, and fill them with requests. Not
- * each type of queue pair has room for max_qp_wr and max_sge, but one of them must. The program
- * prints what each type has, and ends with 1 if an advertised size is not served.
+ * max_sge, max_srq_wr, max_srq_sge and the largest inline data, and fill them with requests. At
+ * least one type of queue pair must have room for max_qp_wr and max_sge. The other types need not.
+ * The program prints what each type has, and ends with 1 if an advertised size is not served.
  */
 #include <errno.h>
 #include <stdbool.h>

@@ -219,7 +219,7 @@ static void ignored(struct script *s)
 	poll_all(s->send_cq);
 }
 
-/* Requests of one to five slots take turns, so that each kind goes round the end. */
+/* Post requests of one to five slots in turn, so that each kind crosses the end of the ring. */
 static void go_round(struct script *s)
 {
 	static const int counts[] = { 1, 2, 17, 0, 5, 9, 13 };

@@ -39,7 +39,7 @@ static bool is_whole(const struct ib_uverbs_ex_create_qp *q, const struct object
 }
 
 enum {
-	/* The flags that the kernel knows; for any other it answers EINVAL. */
+	/* The flags that the kernel accepts. For any other flag it returns EINVAL. */
 	CREATE_FLAGS = IB_UVERBS_QP_CREATE_BLOCK_MULTICAST_LOOPBACK |
 		       IB_UVERBS_QP_CREATE_SCATTER_FCS | IB_UVERBS_QP_CREATE_CVLAN_STRIPPING |
 		       IB_UVERBS_QP_CREATE_PCI_WRITE_END_PADDING | IBV_QP_CREATE_SOURCE_QPN,

@@ -73,7 +73,7 @@ static void dump(void)
 	free(text);
 }
 
-/* A matcher of wide entries has the size that the program wants, or none. */
+/* A matcher of wide entries has the size that the program requests, or cannot be created. */
 static void layout(void)
 {
 	struct mlx5dv_dr_matcher_layout want = { .flags = MLX5DV_DR_MATCHER_LAYOUT_NUM_RULE,

@@ -323,7 +323,7 @@ static void root(void)
 	root_passes(&f, "a root rule that is destroyed");
 }
 
-/* Memory without rules goes back to the kernel if the program wants this. */
+/* If the program enables it, memory without rules is returned to the kernel. */
 static void reclaim(void)
 {
 	enum {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Commands of the played function. A command that it does not know succeeds. */
+/* Commands of the played function. An unknown command succeeds. */
 #include "tests/adapters/lab/vfio/played.h"
 
 enum {

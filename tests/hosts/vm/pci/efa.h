@@ -27,7 +27,7 @@ enum {
 	EFA_BAR_SENDS = 2,
 	EFA_BAR_DOORBELLS = 4,
 	EFA_DOORBELLS_OF_CQS =
-		EFA_QPS * 2 * 4096, /* those of queue pairs come first: two pages each */
+		EFA_QPS * 2 * 4096, /* pages of queue pairs come first: two pages each */
 };
 
 enum efa_qp_type {
@@ -92,7 +92,7 @@ extern struct efa_adapter {
 enum efa_status {
 	EFA_OK,
 	EFA_NO_RESOURCES, /* ENOMEM */
-	EFA_BAD_OPCODE,	  /* EINVAL, like those below */
+	EFA_BAD_OPCODE,	  /* EINVAL, like the errors below */
 	EFA_UNSUPPORTED,  /* EOPNOTSUPP */
 	EFA_MALFORMED,
 	EFA_ILLEGAL,

@@ -12,7 +12,7 @@ enum {
 struct message {
 	struct hca_qp *from, *to;
 	struct work *work;
-	uint32_t srq; /* the receiver's, by XRC */
+	uint32_t srq; /* SRQ of the receiver, for XRC */
 	uint32_t bytes;
 	uint8_t grh[HCA_GRH]; /* GRH of a datagram */
 	bool is_datagram, has_grh;

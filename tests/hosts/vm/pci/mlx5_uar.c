@@ -65,7 +65,7 @@ bool hca_copy_wants_completion(const struct hca_qp *qp, uint32_t index)
 	       copy[CONTROL_FLAGS] & COMPLETION;
 }
 
-/* A doorbell alone has the first eight bytes of a request. */
+/* A doorbell without a copy has only the first eight bytes of a request. */
 void hca_copy_count(const struct hca_qp *qp, uint32_t index)
 {
 	uint8_t copy[COPY_SIZE];

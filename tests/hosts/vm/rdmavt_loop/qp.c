@@ -99,7 +99,7 @@ static int setup_wqe(struct rvt_qp *qp, struct rvt_swqe *wqe, bool *call_send)
 {
 	u32 limit = qp->ibqp.qp_type == IB_QPT_UD ? LOOP_MTU : 1u << 31;
 
-	*call_send = false; /* not in the process that posts */
+	*call_send = false; /* do not send in the posting process */
 	return wqe->length > limit ? -EINVAL : 0;
 }
 
