@@ -133,7 +133,7 @@ struct bnxt_re_sq {
 	_Atomic uint32_t posted;   /* the same, for the poller */
 	_Atomic uint32_t released; /* slots of completed requests, free-running */
 	uint32_t first;		   /* number of the oldest request without a completion */
-	uint32_t count;		   /* of @sent */
+	uint32_t count;		   /* entries of @sent */
 	uint32_t depth;		   /* slots of the ring */
 	uint32_t usable;	   /* slots that requests may fill */
 	uint32_t step;		   /* slots of each request; 0: as many as it needs */

@@ -6,9 +6,9 @@
  * shares with the process. Sends are kernel commands. There are no registers. Fields have the byte
  * order of the processor.
  *
- * A ring has two indices. Each side writes only its own. Indices are slot numbers from 0 to the
- * last slot, which need not be a power of 2 minus 1. One slot stays unused, so that full and empty
- * differ.
+ * A ring has two indices. The process writes one index, and the kernel writes the other. Indices
+ * are slot numbers from 0 to the last slot, which need not be a power of 2 minus 1. One slot stays
+ * unused, so that full and empty differ.
  *
  * A stray write can damage the shared memory. Therefore the number of slots is in private memory,
  * and each index is limited to it before use.

@@ -7,7 +7,7 @@
 _Static_assert(sizeof(struct rvt_wqe_sge) == sizeof(struct ibv_sge), "copied as it is");
 _Static_assert(offsetof(struct rvt_wqe_sge, lkey) == offsetof(struct ibv_sge, lkey), "");
 
-/* The ring of a receive queue that has none. It is always full, and no code writes to it. */
+/* An empty ring for queue pairs without a receive ring. It counts as full and is never written. */
 static const struct rvt_rwq no_ring;
 
 void rvt_recv_queue_unmap(struct rvt_recv_queue *rq)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Addresses of the function: which of them are free, and memory that has some. */
+/* Addresses of the function: free ranges, and memory with an address. */
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <linux/vfio.h>

@@ -13,7 +13,7 @@ enum direction {
 	INCOMING,
 };
 
-/* A packet as rules see it. */
+/* The properties of a packet that rules compare. */
 struct subject {
 	struct uroce_faults *faults;
 	struct fault_flow *flow;

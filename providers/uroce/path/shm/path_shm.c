@@ -274,8 +274,8 @@ unsigned int uroce_shm_poll(struct uroce_shm *shm, unsigned int strand, unsigned
 	struct shm_link *link;
 
 	/*
-	 * Do not read from a resting link. Reading its stamp would take the cache line from the
-	 * writer.
+	 * Do not read from a link that is skipped for now. Reading its stamp would take the cache
+	 * line from the writer.
 	 */
 	LIST_FOREACH(link, &shm->links[strand], entry) {
 		if (unlikely(link->rx_rest) && link_rests(link, now))
