@@ -16,7 +16,7 @@ struct way {
 	uint8_t bytes[PIECE];
 	size_t start, end;
 	bool ended; /* no more data comes */
-	bool reset; /* because of an error */
+	bool reset; /* the data ended because of an error */
 	bool told;  /* the receiver has been told of the end */
 };
 
