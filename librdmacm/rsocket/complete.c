@@ -49,7 +49,7 @@ static void control_arrived(struct rs_socket *s, uint32_t control)
 		break;
 	case RS_WIRE_SHUTDOWN:
 		s->peer_end = true;
-		/* a thread that is about to end this side must still tell the peer */
+		/* a thread that is about to end this side must still send the end to the peer */
 		if (s->end_told && s->state == RS_CONNECTED)
 			s->state = RS_CLOSED;
 		break;
@@ -125,8 +125,8 @@ struct rs_seen rs_seen(struct rs_socket *s)
 }
 
 /*
- * Return whether a program can see that the state has changed. The hang-up after the close of a
- * peer whose direction had ended before follows the data.
+ * Return whether a program can see that the state has changed. If the direction of the peer ended
+ * before its close, the hang-up follows the data.
  */
 static bool is_state_seen(struct rs_socket *s, const struct rs_seen *before)
 {

@@ -19,7 +19,7 @@ static inline void rs_complete(struct rs_socket *s)
 		rs_stream_complete(s);
 }
 void rs_consumed(struct rs_socket *s); /* grant credits, after bytes were taken */
-/* State that a program can see. */
+/* Socket state that a program can observe. */
 struct rs_seen {
 	bool can_send, peer_end;
 	enum rs_state state;
@@ -27,8 +27,8 @@ struct rs_seen {
 };
 struct rs_seen rs_seen(struct rs_socket *s);
 /*
- * Return whether the program has news. Completed sends and new credits are news only if the program
- * could not send before.
+ * Return whether the state has changed for the program. Completed sends and new credits count as a
+ * change only if the program could not send before.
  */
 bool rs_is_news(struct rs_socket *s, const struct rs_seen *before);
 /* post.c. Post one request. The caller has checked rs_slots_free(). */

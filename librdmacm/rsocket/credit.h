@@ -14,7 +14,7 @@
 struct rs_credit_out {
 	/* the rest of the memory that messages are written to now */
 	struct rs_target target;
-	struct rs_target next[RS_WIRE_ENTRIES]; /* granted behind it */
+	struct rs_target next[RS_WIRE_ENTRIES]; /* memory granted behind it */
 	unsigned int next_count;
 	uint16_t sent;	/* messages of data */
 	uint16_t limit; /* number of the first message that may not be sent */

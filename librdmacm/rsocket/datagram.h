@@ -164,7 +164,7 @@ int ds_destination_find(struct rs_socket *s, const union ds_name *name,
 			struct ds_destination **ret_destination);
 void ds_destination_set_qpn(struct ds_destination *d, uint32_t qpn);
 /*
- * Note that a datagram came from that queue pair. If the number is the known one, it is still
+ * Record that a datagram came from that queue pair. If the number is the known one, it is still
  * valid.
  */
 void ds_destination_heard(struct rs_socket *s, const union ds_name *name, uint32_t qpn);

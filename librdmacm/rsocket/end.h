@@ -12,7 +12,7 @@ void rs_post_mark(struct rs_socket *s);
 int rs_shutdown(struct rs_socket *s, int how);
 /*
  * With @lock held: return whether the socket was shut down before the peer could be told. The
- * handshake still goes on. Therefore the end follows after it, as with TCP.
+ * handshake has not ended yet. Therefore the end follows after it, as with TCP.
  */
 bool rs_end_is_due(const struct rs_socket *s);
 int rs_end_tell(struct rs_socket *s, int how); /* with @lock held; @how: as shutdown() */

@@ -182,7 +182,7 @@ static void copy_deliver(struct rs_socket *s, const union ds_name *from,
 	unsigned int most = max_of(s->rbuf_size / DS_MESSAGE_MAX, (uint32_t)COPIES_MIN);
 	struct ds_message *m;
 
-	/* Take the first copy, whatever its length is. */
+	/* Take the first copy, of any length. */
 	if (s->ds->copies >= most || s->ds->copied >= (size_t)most * DS_MESSAGE_MAX ||
 	    !ds_is_welcome(s, from))
 		return;

@@ -172,7 +172,8 @@ int rs_iomap_tell(struct rs_socket *s, enum rs_wait wait)
 
 /* ---- writing to the peer's memory ---- */
 
-/* Find the peer's memory at @offset. Length 0: the peer has no memory there. */
+/* Find the peer's memory at @offset. If the returned length is 0, the peer has no memory at this
+ * offset. */
 static struct rs_target target_find(struct rs_socket *s, uint64_t offset)
 {
 	for (unsigned int i = 0; i < s->mappings_max; i++) {

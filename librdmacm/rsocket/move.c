@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Moving a socket to another number, so that the program's number can become another file. A thread
- * that sleeps on the old number would sleep on that file. Therefore wake all sleepers and wait for
- * them, and let nobody sleep meanwhile.
+ * that sleeps on the old number would sleep on that file. Therefore wake all sleepers, wait for
+ * them, and let no thread begin a sleep until then.
  */
 #include <fcntl.h>
 #include <sched.h>

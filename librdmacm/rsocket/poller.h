@@ -5,8 +5,8 @@
  * The program's descriptor is an epoll of the kernel. In it are the program's other descriptors,
  * with the data of the program, and an inner epoll with the descriptors of the sockets. A socket on
  * the ready list is polled by each wait. For any other socket the armed CQ makes the inner epoll
- * readable. A CQ is armed before the poller sleeps, and when several polls of its socket were in
- * vain. Therefore idle sockets cost nothing, whatever the others do.
+ * readable. A CQ is armed before the poller sleeps, and after several polls of its socket that
+ * found nothing. Therefore an idle socket costs nothing, even if other sockets are busy.
  *
  * A socket that the program removes stays in the kernel's epoll until the kernel has an event for
  * it. Programs often add a socket again a moment later, and adding an epoll to an epoll is slow.

@@ -51,8 +51,8 @@ unsigned int rs_entry_list(int fd, struct rs_entry *entries, unsigned int max);
 /* ---- poll.c ---- */
 
 /*
- * A poll of up to so many descriptors keeps its lists on the stack. A signal handler may leave the
- * call by siglongjmp(), and memory of the heap would be lost.
+ * Number of descriptors up to which a poll keeps its lists on the stack. A signal handler may leave
+ * the call by siglongjmp(), and memory of the heap would be lost.
  */
 #define RS_POLL_ON_STACK 256
 
@@ -87,7 +87,7 @@ int rs_poller_copy(int epfd, int copy);
 /*
  * Give the socket another number, above the program's numbers. The old number stays open and is no
  * socket over RDMA any more. Calls of other threads that begin by the old number fail with EBADF,
- * or poll POLLNVAL. Calls that wait go on. Return: the new number, or -1 with errno.
+ * or poll POLLNVAL. Waiting calls continue. Return: the new number, or -1 with errno.
  * @exclusive: only the caller receives from now on. A receive that waits fails with EBADF, too, and
  * the socket leaves all epolls. Otherwise its entry @fd leaves them.
  */
@@ -122,7 +122,7 @@ bool rs_option_next(int fd, unsigned int *next, struct rs_option_value *ret);
 bool rs_option_of_tcp(unsigned int *next, struct rs_option_value *ret);
 /*
  * Return whether a program that sets the option to this value needs a TCP socket. The default value
- * needs none.
+ * does not.
  */
 bool rs_option_needs_tcp(int domain, int level, int name, const void *value, socklen_t size);
 

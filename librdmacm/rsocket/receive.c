@@ -6,7 +6,7 @@
 #include "librdmacm/rsocket/private.h"
 #include "librdmacm/rsocket/rs.h"
 
-/* As rs_can_receive(). A call by the old number has its answer, too. */
+/* As rs_can_receive(). For a call by the old number, the error is already determined. */
 static bool can_answer(struct rs_socket *s)
 {
 	return s->moved || rs_can_receive(s);
@@ -68,7 +68,8 @@ static ssize_t buffer_take(struct rs_socket *s, uint64_t skip, uint8_t *to, size
 	ssize_t r = 0;
 
 	pthread_mutex_lock(&s->lock);
-	/* As with TCP, bytes arrive after SHUT_RD as well, and a peek finds all that have arrived.
+	/*
+	 * As with TCP, bytes arrive after SHUT_RD as well, and a peek finds all that have arrived.
 	 */
 	if ((s->no_recv || (flags & MSG_PEEK && rs_credit_waiting(&s->in) < skip + size)) &&
 	    s->state == RS_CONNECTED)

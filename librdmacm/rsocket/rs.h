@@ -70,8 +70,8 @@
  * the others.
  *
  * The public descriptor is an epoll of the descriptors of the connection manager and of the
- * completion channel. It is readable if one of them has an event, which does not always mean POLLIN
- * for the socket.
+ * completion channel. The epoll is readable if a descriptor has an event, which does not always
+ * mean POLLIN for the socket.
  */
 #ifndef RSOCKET_RS_H
 #define RSOCKET_RS_H

@@ -378,7 +378,7 @@ RS_EXPORT ssize_t rwritev(int fd, const struct iovec *iov, int iovcnt)
 
 	if (r < 0 || rs_vector_size(iov, iovcnt))
 		return fd_send(fd, iov, iovcnt, 0);
-	/* As writev() of the kernel, do nothing without bytes. */
+	/* Like writev() of the kernel, do nothing if there are no bytes. */
 	s = rs_table_find(fd);
 	if (!s)
 		return rs_ret(-EBADF);

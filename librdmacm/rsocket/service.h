@@ -18,7 +18,7 @@ void rs_service_fork(bool begins);
 void rs_keep(struct rs_socket *s);
 
 /*
- * Note that a sender finds no room. @lock is held. A dead peer sends no messages, and without an
+ * Record that a sender finds no room. @lock is held. A dead peer sends no messages, and without an
  * outstanding request no request can fail. Therefore the service probes the peer, as TCP does at a
  * closed window.
  */

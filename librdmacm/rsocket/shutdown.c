@@ -67,7 +67,8 @@ int rs_shutdown(struct rs_socket *s, int how)
 
 	if (rs_connect_end(s))
 		return 0;
-	/* An accepted socket becomes a connection first, because its peer knows of it already. */
+	/* An accepted socket becomes a connection first, because the peer already has this
+	 * connection. */
 	rs_wait(s, rs_is_accepted, RS_WAIT_ALWAYS, ACCEPT_TIMEOUT_MS);
 	directions_end(s, how);
 	rs_first_word_await(s);

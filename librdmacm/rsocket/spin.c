@@ -4,11 +4,11 @@
  * kernel, and taking the event. Polling costs the processor, which may be the one that the peer
  * needs.
  *
- * Each socket learns two facts: how soon its peer answers, and whether the awaited event is there
- * as soon as other threads have run. On a crowded machine the other threads are not the peer, and
- * they run for milliseconds, because the kernel prefers threads that slept. A peer that streams
- * runs as long, but leaves more than one message. The kernel may also ignore that
- * this thread yields: a peer that was busy for long does not run until this thread sleeps again.
+ * Each socket measures two facts: the time until its peer answers, and whether the awaited event
+ * has come after other threads have run. On a crowded machine the other threads are not the peer,
+ * and they run for milliseconds, because the kernel prefers threads that slept. A peer that streams
+ * runs as long, but leaves more than one message. The kernel may also ignore that this thread
+ * yields: a peer that was busy for long does not run until this thread sleeps again.
  */
 #include "librdmacm/rsocket/rs.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Files: what a public descriptor stands for. table.c has the table of the numbers, with
+ * Files: the objects behind public descriptors. table.c has the table of the numbers, with
  * references. Each rs_table_find() needs an rs_socket_put(). A forked child does not find the
  * sockets of its parent.
  */

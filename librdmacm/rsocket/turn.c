@@ -2,7 +2,7 @@
 /*
  * The order of senders, and of receivers. The bytes of one call stay together, therefore a call
  * keeps its turn while it waits in the middle of a message. Before its first byte it lets other
- * calls go ahead, for example those that do not want to wait.
+ * calls go first, for example calls that do not wait.
  */
 #include <sched.h>
 #include <time.h>

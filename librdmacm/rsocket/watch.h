@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What sockets and calls know of pollers: epoll.c, watch.c. */
+/* The functions of pollers that sockets and calls use: epoll.c, watch.c. */
 #ifndef LIBRDMACM_RSOCKET_WATCH_H
 #define LIBRDMACM_RSOCKET_WATCH_H
 
