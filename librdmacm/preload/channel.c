@@ -64,7 +64,7 @@ static int claim_serve(struct child *c, struct held *h, const struct claimed *cl
 	pass_send(c->channel, &answer, sizeof(answer), fd);
 	if (ended >= 0)
 		real()->close(ended);
-	/* From now on the child has the other end, and the kernel knows that. */
+	/* From now on the kernel counts the child as a holder of the other end. */
 	return fd >= 0 && !claimed->listens ? held_drop(c, h) : -1;
 }
 
@@ -83,7 +83,8 @@ static int socket_of_name(int channel, int name)
 	return rs;
 }
 
-/* Serve a request, with the lock held. @fd: came with it. Return: the RDMA socket to close, or -1.
+/*
+ * Serve a request, with the lock held. @fd: came with it. Return: the RDMA socket to close, or -1.
  */
 static int channel_serve(struct child *c, const struct channel_request *request,
 			 const struct claimed *claimed, int *fd)
@@ -128,7 +129,8 @@ static void channel_look(int channel)
 	free(last);
 }
 
-/* Return the list of descriptors to poll. The first one wakes the thread. NULL: there is no memory.
+/*
+ * Return the list of descriptors to poll. The first one wakes the thread. NULL: there is no memory.
  */
 static struct pollfd *channels_list(unsigned int *ret_count)
 {

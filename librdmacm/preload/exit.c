@@ -29,8 +29,8 @@ static void ends_close(void)
 
 /*
  * Wait for all connections at exit. Sockets of the kernel would deliver their data without the
- * process. A child that was not made by fork() has a copy of the list, but none of the threads.
- * Signal handlers may run meanwhile.
+ * process. A child that was not made by fork() has a copy of the list, but does not have the
+ * threads. Signal handlers may run meanwhile.
  */
 static void __attribute__((destructor)) all_await(void)
 {

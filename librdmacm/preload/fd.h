@@ -16,7 +16,9 @@ enum {
 	FD_RELAYED = -7,
 	FD_RELAYED_LISTENER = -8,
 	FD_RELAYED_DATAGRAM = -9,
-	/* This and lower values: an RDMA socket of a parent, not used here so far. */
+	/*
+	 * This value and lower ones: an RDMA socket of a parent that this process has not used yet.
+	 */
 	FD_INHERITED = -16,
 };
 /* Return the RDMA socket of that descriptor, or FD_*. In a marked thread: FD_NONE. */

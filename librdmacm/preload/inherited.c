@@ -151,7 +151,7 @@ void inherited_rename(int relay, const struct relay_names *names)
 
 /*
  * Open a channel for a child, during fork(), with the lock held. Do not wait for an answer, because
- * fork() waits for nobody.
+ * fork() does not wait for other processes.
  */
 int inherited_channel_for_child(void)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Calls that ask what kind of file a descriptor is, or that take an offset. The kernel knows an
- * RDMA socket as an epoll, which is no socket and has no offset.
+ * Calls that ask what kind of file a descriptor is, or that take an offset. For the kernel an RDMA
+ * socket is an epoll, which is no socket and has no offset.
  */
 #include <fcntl.h>
 #include <string.h>

@@ -104,7 +104,10 @@ static bool end_is_gone(int fd)
 	return real()->poll(&p, 1, 0) > 0 && p.revents & POLLHUP;
 }
 
-/* Pass the ends of ways on. *gone: the other end is closed, which rclose() tells the peer. */
+/*
+ * Pass on the ends of both directions. *gone: the other end is closed. rclose() then reports this
+ * to the peer.
+ */
 static void ends_pass(struct relay *r, struct ways *ways, bool *gone)
 {
 	struct way *up = &ways->up, *down = &ways->down;
@@ -116,7 +119,7 @@ static void ends_pass(struct relay *r, struct ways *ways, bool *gone)
 		up->told = true;
 	}
 	if (down->ended && way_is_empty(down) && !down->told) {
-		/* A reset hangs both directions up, as on TCP. */
+		/* As with TCP, a reset causes a hang-up in both directions. */
 		real()->shutdown(r->end, down->reset ? SHUT_RDWR : SHUT_WR);
 		down->told = true;
 	}

@@ -8,7 +8,7 @@
 
 #include "librdmacm/preload/preload.h"
 
-/* Close as close() does, but without a cancellation point, because the system call is none. */
+/* Close like close(), but without a cancellation point, because the system call has none. */
 static long number_close(int fd)
 {
 	int state, r;
