@@ -9,7 +9,7 @@
  * operation of the same name. They also do the common part: QP transitions, synchronous waiting,
  * counting events, explaining errors.
  *
- * Return convention: 0 or a negative errno, in operations, too. The public functions convert it.
+ * Functions and operations return 0 or a negative errno. The public functions convert it.
  *
  * Locks, in the order they are taken. No lock of the core is held while an operation of a backend
  * runs, and no operation may call a public rdma_ function.
@@ -62,8 +62,8 @@ struct ibcm_mc;
 /* ------------------------------------------------------------------ devices (device.c) */
 
 /*
- * A device of the list of libibverbs. Never freed once it is open, because programs keep contexts
- * as long as they like.
+ * A device of the list of libibverbs. An open device is never freed, because programs may keep
+ * contexts without a limit.
  * @user: a user-space device, served by ibcm; otherwise a kernel device, served by ucma
  */
 struct cm_device {

@@ -6,8 +6,8 @@
  * Between processes of one user, a port is the name of an abstract socket. Binding the name is
  * atomic, confined to the network namespace, and ends with the process. A port has a name for an
  * exclusive owner, and SHARES names for processes that share it. A process first binds its own name
- * and then checks the names of others. Therefore, of two that do so at the same time, at least one
- * sees the other.
+ * and then checks the names of others. Therefore, if two processes do so at the same time, at least
+ * one process finds the other's socket.
  */
 #include <linux/capability.h>
 #include <stdio.h>

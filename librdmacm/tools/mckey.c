@@ -155,7 +155,7 @@ static void leave_all(void)
 /* ---- the course ---- */
 
 /*
- * Wait for the fabric. The switches of InfiniBand get to know a new member after the join has been
+ * Wait for the fabric. The switches of InfiniBand learn about a new member after the join has been
  * confirmed.
  */
 static void wait_for_fabric(struct rdma_cm_id *id)

@@ -140,7 +140,7 @@ int ucma_query_services(struct cm_id *id, struct rdma_addrinfo **ret_info)
 
 	if (r > SERVICES_FIRST)
 		r = records_list(id, SERVICES_MAX, ret_info);
-	if (r == -ENODATA || r == -EINVAL) /* nothing was resolved, or it is an older kernel */
+	if (r == -ENODATA || r == -EINVAL) /* no service was resolved, or the kernel is older */
 		return -ENOENT;
 	return r < 0 ? r : 0;
 }
