@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * Multicast groups of a device. A socket bound to the group's address receives for the whole
- * process, and every attached UD QP gets a copy. The kernel speaks IGMP and MLD, because the socket
- * joins the group.
+ * process, and every attached UD QP gets a copy. The kernel sends IGMP and MLD messages, because
+ * the socket joins the group.
  */
 #include <arpa/inet.h>
 #include <string.h>

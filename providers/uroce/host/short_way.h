@@ -18,7 +18,7 @@ bool uroce_short_way_send(struct uroce_qp *qp);
 /*
  * Receive a packet of @length bytes, BTH to padding, from the ring of @peer (a struct shm_peer) by
  * @strand, which is locked. Return: false if the engine must handle the packet. An acknowledgement
- * in the same record may have been handled already. Handling it a second time changes nothing.
+ * in the same record may have been handled already. Handling it a second time has no effect.
  */
 bool uroce_short_way_receive(struct path_host *paths, const void *peer, unsigned int strand,
 			     const uint8_t *data, uint32_t length, uint32_t ack);

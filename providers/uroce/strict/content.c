@@ -2,7 +2,7 @@
 /*
  * Changes of the memory of requests between the post and the poll of the completion. A send has a
  * sum of its memory. A small receive has a copy, of which the bytes behind the message are
- * compared. Memory that the process cannot read has neither.
+ * compared. Memory that the process cannot read has no sum and no copy.
  */
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Errors that the program ignores. Whether it reads the status of a completion cannot be seen. What
- * it does afterwards can: it goes on posting, or destroys the queue pair without a poll.
+ * Errors that the program ignores. Whether it reads the status of a completion cannot be seen. The
+ * check sees its next steps: it continues to post, or destroys the queue pair without a poll.
  */
 #include <inttypes.h>
 #include <sys/syscall.h>

@@ -55,7 +55,8 @@ uint64_t strict_key(enum strict_kind kind, const void *object)
 {
 	const struct ibv_qp *qp = object;
 
-	/* Completions name queue pairs by number. XRC receive QPs share theirs, and have none. */
+	/* Completions name queue pairs by number. XRC receive QPs share their numbers and have no
+	 * completions. */
 	if (kind == STRICT_QP && qp->qp_type != IBV_QPT_XRC_RECV)
 		return qp->qp_num;
 	return (uintptr_t)object;
@@ -142,7 +143,7 @@ static void queue_empty(struct strict_queue *queue)
 	strict_requests_free(&left);
 }
 
-/* Free what belongs to a record that nobody finds any more. */
+/* Free the memory of a record that can no longer be found. */
 static void record_free(struct strict_record *record)
 {
 	if (record->kind == STRICT_QP) {

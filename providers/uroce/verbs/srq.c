@@ -109,7 +109,7 @@ static int srq_resize(struct uroce_srq *srq, const struct verbs_modify_srq *in)
 	if (r < 0)
 		return r;
 	uroce_lock(&srq->lock);
-	/* Make both changes or none. */
+	/* Make both changes or no change. */
 	fits = srq_fits(srq, attr->max_wr, in->mask & IBV_SRQ_LIMIT ? attr->srq_limit : srq->limit);
 	if (fits) {
 		srq_take_over(srq, &rq);

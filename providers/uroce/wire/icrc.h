@@ -8,8 +8,8 @@
  *
  * The IPv4 header's identification and DF bit are covered too, and a UDP socket does not show them.
  * Packets of this device have DF set, and identification 0 unless they are of a flow (udp_flow.h);
- * the kernel counts on from it for the segments of one large send. Other senders count as they
- * like. See uroce_icrc_check().
+ * the kernel counts on from it for the segments of one large send. Other senders may use any
+ * numbers. See uroce_icrc_check().
  */
 #ifndef UROCE_ICRC_H
 #define UROCE_ICRC_H

@@ -22,7 +22,7 @@
  * REFUSED means that there will be no peer, and both processes take it as final. Only the word of
  * the listener counts, because any process may connect and send any message. Therefore each side
  * asks the listener of the other before it takes another path. A connection that ends without an
- * answer decides nothing: try again.
+ * answer is no decision: try again.
  *
  * GONE, from either side at any later time, means that segments of the sender are gone. A receiver
  * that has mapped segments reads on the sender's board which of them still exist.

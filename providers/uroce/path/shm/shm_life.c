@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Whether a peer lives. A child that was forked without exec has all descriptors of its parent, so
- * a connection may stay open after its owner has died. The kernel may also give the number of a
- * dead process to a new process.
+ * Checks whether a peer's process still exists. A child that was forked without exec has all
+ * descriptors of its parent, so a connection may stay open after its owner has died. The kernel may
+ * also give the number of a dead process to a new process.
  *
  * Therefore a pidfd watches the peer's process. A thread that copies to or from its memory also
  * checks the board, which has a robust mutex: the kernel marks it at the end of the process, before

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* What this process knows of a peer, and the links to it. Locks: see shm.h. */
+/* The state of a peer in this process, and the links to it. Locks: see shm.h. */
 #ifndef UROCE_SHM_PEER_H
 #define UROCE_SHM_PEER_H
 
