@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Capabilities: whether software may own tables, and where packets go that match nothing. */
+/* Capabilities: whether software may own tables, and the destination of packets without a match. */
 #include "providers/mlx5/steering/steering.h"
 
 /* Offsets in the answers to QUERY_HCA_CAP. */

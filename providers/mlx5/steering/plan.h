@@ -48,7 +48,7 @@ int dr_entry_make(struct dr_plan *plan, struct dr_hash *hash, const uint8_t *ima
 /* Append an entry to the list of a slot. Return the entry before it, which must be written. */
 struct dr_entry *dr_list_append(const struct dr_plan *plan, struct dr_entry *slot,
 				struct dr_entry *entry);
-/* Move what the entry leads to, and who knows it, to a copy. */
+/* Let @to take the place of @from in its list and in its path. */
 void dr_entry_succeed(struct dr_entry *to, const struct dr_entry *from);
 /* resize.c */
 bool dr_table_may_grow(const struct dr_plan *plan, const struct dr_hash *hash);

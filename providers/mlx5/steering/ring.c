@@ -61,7 +61,7 @@ static bool is_alive(struct dr_ring *ring)
 }
 
 /* Poll until the requests up to @end are complete. One of them or a later one asked for a
- * completion. An adapter that is gone completes nothing: find this out by a command. */
+ * completion. A removed adapter completes no request. Detect the removal by a command. */
 static int wait_for(struct dr_ring *ring, uint64_t end)
 {
 	unsigned int polls = 0;
@@ -264,8 +264,8 @@ uint32_t dr_ring_number(const struct dr_ring *ring)
 	return ring->qpn;
 }
 
-/* Complete what is pending. If no completion will tell its end, add a request that changes nothing
- * and asks for one. */
+/* Complete what is pending. If no completion will report its end, add a request without effect that
+ * asks for a completion. */
 int dr_ring_drain(struct dr_ring *ring)
 {
 	static const char zero[DR_ENTRY_SIZE];

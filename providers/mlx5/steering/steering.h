@@ -98,8 +98,8 @@ struct dr_caps {
 	uint8_t log_argument_step, log_argument_most;
 };
 
-/* Read what steering needs to know. Return 0, -EOPNOTSUPP if the domain can only have root tables,
- * or another negative errno. */
+/* Read the capabilities that steering needs. Return 0, -EOPNOTSUPP if the domain can only have root
+ * tables, or another negative errno. */
 int dr_caps_read(struct ibv_context *ctx, enum mlx5dv_dr_domain_type type, struct dr_caps *ret);
 
 /* ---- ring.c: an internal queue pair that writes memory of the adapter */
