@@ -81,7 +81,7 @@ struct cx_cq {
 	volatile uint8_t *flag; /* of the kernel; not 0: a queue pair has failed */
 	TAILQ_HEAD(, cx_todo) todos;
 	uint32_t consumed;  /* entries that the process has polled */
-	uint32_t reported;  /* entries that the device knows to be polled */
+	uint32_t reported;  /* entries that were reported to the device as polled */
 	uint32_t report_at; /* number of unreported entries that are reported */
 	uint32_t index;	    /* of @next */
 	/* The last polled entry: the place of its last eight bytes, and their value then. */

@@ -229,7 +229,7 @@ send_refuse(struct cx_qp *qp, const struct ibv_send_wr *wr, enum kit_fault fault
 /* ---- a write and a send in one request */
 
 /* Return whether a list is a write, and a send of 16 bytes, which the firmware can execute as one.
- * The request has no place for a fence, and none for inline data of the write. */
+ * The request has no place for a fence or for inline data of the write. */
 static bool is_pair(const struct cx_sq *sq, const struct ibv_send_wr *wr)
 {
 	const struct ibv_send_wr *send = wr ? wr->next : NULL;

@@ -50,7 +50,7 @@ struct erdma_context {
 	uint32_t send_offset;
 	/* the context has no own doorbell: the number of the queue pair selects one */
 	bool send_shared;
-	bool iwarp; /* the kernel connects queue pairs, and no call tells the library */
+	bool iwarp; /* the kernel connects queue pairs, and no call informs the library */
 	struct dbrec_pool records;
 	pthread_mutex_t qp_lock;
 	struct idtable qps;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Queue pairs. One buffer holds the three rings. Another allocation holds the data of this library.
+/*
+ * Queue pairs. One buffer holds the three rings. Another allocation holds the data of this library.
  */
 #include "providers/hns/direct/infiniband/hnsdv.h"
 #include "providers/hns/wqe.h"
@@ -217,8 +218,8 @@ static int qp_create(struct hns_qp *qp, const struct verbs_create_qp *in,
 	return 0;
 }
 
-/* Return the granted capabilities. An XRC receiver has none: its ring of sends exists only for the
- * kernel. */
+/* Return the granted capabilities. They are 0 for an XRC receiver, whose ring of sends exists only
+ * for the kernel. */
 static struct ibv_qp_cap granted(const struct hns_qp *qp, const struct hns_qp_size *size)
 {
 	if (qp->vqp.qp.qp_type == IBV_QPT_XRC_RECV)

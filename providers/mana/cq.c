@@ -173,8 +173,8 @@ static bool is_of(const struct mana_rc *qp, uint32_t word)
 	return !(((word & CQE_QUEUE_MASK) ^ queue) & ~(uint32_t)QUEUE_TYPE_MASK);
 }
 
-/* Make the entries of a queue pair complete nothing. They keep their places, because the round
- * belongs to the place. */
+/* Change the entries of a queue pair so that they complete no request. They keep their places,
+ * because the round belongs to the place. */
 static void clean_locked(struct mana_cq *cq, const struct mana_rc *qp)
 {
 	cq->last_word = MANA_NUMBER_NONE;

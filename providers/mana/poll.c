@@ -74,7 +74,7 @@ FLAT int sends_take(struct mana_rc *qp, uint32_t psn, struct ibv_wc *wc, int roo
 	int got = 0;
 
 	*ret_done = true;
-	/* A packet that was never sent completes nothing. */
+	/* A packet that was never sent completes no request. */
 	if (unlikely(!left) ||
 	    unlikely(!psn_reaches(sq->sent[(before + left - 1) & sq->mask].psn, psn)))
 		return 0;

@@ -2,8 +2,8 @@
 /*
  * Emulex's OneConnect adapters, with RoCE. The kernel allocates the rings, and this library maps
  * them. A completion names its queue pair by a number of the driver, and each doorbell announces
- * one request. After a failure the adapter completes nothing: this library completes the requests
- * that are left (flush.c).
+ * one request. After a failure the adapter completes no requests. This library completes the
+ * remaining ones (flush.c).
  *
  * Locks, in the order in which they are taken:
  *

@@ -2,7 +2,7 @@
 /*
  * The first request of an idle queue, by stores into the doorbell page instead of a doorbell: a
  * word that describes it, and then the request as in the ring, or the packet with inline data. The
- * ring has the request too, and the adapter falls back to it.
+ * ring also has the request, and the adapter can read it there.
  */
 #include "providers/qedr/wqe.h"
 
@@ -62,7 +62,7 @@ static uint32_t packet_flags(const struct qedr_dpm *dpm, const struct ibv_send_w
 	       (signaled ? DPM_SIGNALED : 0);
 }
 
-/* Write a request as a device sees it that reads words of eight bytes in reverse. */
+/* Write a request for a device that reads words of eight bytes in reverse order. */
 static void list_put(uint64_t *to, const uint64_t *words, uint32_t count)
 {
 	for (uint32_t i = 0; i < count; i++)

@@ -195,7 +195,7 @@ static int entry_take(struct qedr_cq *cq, const char *cqe, struct ibv_wc *wc, in
 				  : receives_take(qp, cqe, wc, most, ret_done);
 }
 
-/* Go behind the polled entries, tell the device of them, and release the lock. @next: the entry
+/* Consume the polled entries, report them to the device, and release the lock. @next: the entry
  * behind them. @count: how many there are */
 FLAT int poll_end(struct qedr_cq *cq, uintptr_t next, uint32_t count, int found)
 {

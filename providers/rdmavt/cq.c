@@ -8,7 +8,10 @@ _Static_assert(offsetof(struct ibv_wc, imm_data) == offsetof(struct ib_uverbs_wc
 _Static_assert(offsetof(struct ibv_wc, wc_flags) == offsetof(struct ib_uverbs_wc, wc_flags), "");
 _Static_assert(offsetof(struct ibv_wc, slid) == offsetof(struct ib_uverbs_wc, slid), "");
 
-/* The ring of a completion queue that has none. It is always empty, and no code writes to it. */
+/*
+ * A substitute for the ring of a completion queue without a ring. It is always empty, and no code
+ * writes to it.
+ */
 static const struct rvt_cq_wc no_ring;
 
 static void cq_unmap(struct rvt_cq *cq)

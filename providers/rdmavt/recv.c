@@ -7,7 +7,8 @@
 _Static_assert(sizeof(struct rvt_wqe_sge) == sizeof(struct ibv_sge), "copied as it is");
 _Static_assert(offsetof(struct rvt_wqe_sge, lkey) == offsetof(struct ibv_sge, lkey), "");
 
-/* An empty ring for queue pairs without a receive ring. It counts as full and is never written. */
+/* A substitute for the ring of a queue pair without receives. It is always full, and no code writes
+ * to it. */
 static const struct rvt_rwq no_ring;
 
 void rvt_recv_queue_unmap(struct rvt_recv_queue *rq)
