@@ -59,8 +59,8 @@ static inline bool verbs_is_foreign(struct ibv_context *ctx, struct ibv_context 
 
 /*
  * Return whether objects need their own event descriptor, because the context is imported. With the
- * struct forms of commands the process that opened the context would get the events, and it does
- * not know these objects. The attribute forms name a descriptor.
+ * struct forms of commands, the process that opened the context would get the events of objects
+ * that it does not have. The attribute forms name a descriptor.
  */
 static inline bool uverbs_events_are_own(struct ibv_context *ctx)
 {

@@ -158,9 +158,9 @@ struct verbs_ops {
 
 	/*
 	 * The library implements thread domains and parent domains. The ops add the part of the
-	 * provider. A provider with alloc_td accepts thread domains and promises nothing else. A
-	 * provider with alloc_parent_domain takes the memory of its queues from the allocators of
-	 * the domain.
+	 * provider. A provider with alloc_td only promises to accept thread domains. A provider
+	 * with alloc_parent_domain takes the memory of its queues from the allocators of the
+	 * domain.
 	 */
 	int (*alloc_td)(struct ibv_td *td, const struct ibv_td_init_attr *attr);
 	int (*dealloc_td)(struct ibv_td *td);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
  * An agent is one side of a program: it holds the device and the objects, and takes the steps of
- * its side with one thread for each owner. The agent does not know the rules.
+ * its side with one thread for each owner. The agent does not check rules.
  */
 #ifndef RDMA_CONFORM_AGENT_H
 #define RDMA_CONFORM_AGENT_H
@@ -186,7 +186,8 @@ int cm_probe(struct agent *agent, enum probe probe);
 bool gid_is_ipv4(const union ibv_gid *gid);
 /* Set the GID to the IPv4 address of the device. Return whether the connection manager has it. */
 bool cm_address(struct agent *agent);
-/* Listen for the connection of a queue pair. *@ret_port: TCP port in network byte order; 0: failed
+/*
+ * Listen for the connection of a queue pair. *@ret_port: TCP port in network byte order; 0: failed
  */
 struct cm *cm_listen(struct agent *agent, uint16_t *ret_port);
 /* Connect queue pair @qp_num. Return a positive errno. */

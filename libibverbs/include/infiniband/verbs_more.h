@@ -68,7 +68,7 @@ enum ibv_mr_kind {
 	IBV_MR_KIND_NULL,     /* ibv_alloc_null_mr() */
 	IBV_MR_KIND_DMABUF,   /* memory of another device */
 	IBV_MR_KIND_DM,	      /* memory of this device */
-	IBV_MR_KIND_IMPORTED, /* another process registered it, so what it is, is not known */
+	IBV_MR_KIND_IMPORTED, /* another process registered it, and its kind is not known */
 };
 
 /* Bits of ibv_mr_attr.comp_mask. */
