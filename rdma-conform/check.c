@@ -23,7 +23,7 @@ bool before(const struct check *c, const struct event *a, const struct event *b)
 {
 	if (a->side == b->side && a->thread == b->thread)
 		return a < b;
-	/* A sync that one side missed orders nothing. */
+	/* A sync that one side missed does not order events. */
 	if (a->side != b->side && (c->trial->ended[0] || c->trial->ended[1]))
 		return false;
 	return a->epoch < b->epoch;

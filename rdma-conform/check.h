@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * A trial is a program and what happened; a rule is one function that reads a trial. Nothing here
- * knows a device.
+ * A trial is a program and what happened; a rule is one function that reads a trial. These
+ * functions do not depend on a device.
  *
  * Order: one event is before another when the same thread recorded it earlier, or when a sync lies
  * between them. If neither of two events is before the other, they may have happened in either
@@ -258,7 +258,8 @@ const struct message *message_released(const struct check *c, const struct event
 	for (__typeof__(&(c)->messages[0]) m = (c)->messages; m < (c)->messages + 256; m++) \
 		if (m->step)
 
-/* Return whether @condition is true for any thing of a loop: ANY(FOR_EACH_WC(c, e), e->wc.status)
+/*
+ * Return whether @condition is true for any thing of a loop: ANY(FOR_EACH_WC(c, e), e->wc.status)
  */
 #define ANY(each, condition)              \
 	({                                \

@@ -230,7 +230,7 @@ static int program_send(struct world *world, const struct program *program)
 	return r;
 }
 
-/* A side that does not answer is dead or hangs. In both cases it cannot be used any more. */
+/* A side that does not answer has ended or hangs. In both cases it cannot be used any more. */
 static void note_end(struct world *world, unsigned int side, int r, struct trial *trial)
 {
 	int status = 0;

@@ -4,9 +4,9 @@
  * called a rung.
  *
  * A rung is a row of rungs.c and a check function in the file of its noun. Some rungs check the
- * host, the others check each device that has passed all rungs so far. A device falls on the first
- * rung that fails for it. A rung for devices fails if no device passes it. The program changes
- * nothing on the machine.
+ * host, the others check each device that has passed all rungs so far. A device fails at its first
+ * failing rung. A rung for devices fails if no device passes it. The program does not change the
+ * machine.
  *
  *   rdma_doctor.c  options                    ladder.c   runs the rungs
  *   rungs.c        the table of rungs         report.c   text and JSON

@@ -9,7 +9,7 @@
 #include "rdma-doctor/loopback.h"
 
 /* Permit no retry, so that an adapter that loses a packet fails. uroce repeats a single packet
- * nevertheless. A device that loses nothing does not reach the timeout, which is two seconds. */
+ * nevertheless. A device that does not lose packets does not reach the timeout of two seconds. */
 enum {
 	TIMEOUT = 19,
 	RETRIES = 0,

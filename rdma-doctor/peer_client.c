@@ -267,7 +267,7 @@ static int flows_try(struct peer_side *side, struct peer *p)
 
 	if (r < 0 || !p->path[WAY_THERE].arrived || !p->path[WAY_BACK].arrived)
 		return r;
-	/* A load over such a network proves nothing more, and may take a minute. */
+	/* A load over such a network gives no further results, and may take a minute. */
 	if (lost_many(&p->paced[WAY_THERE]) || lost_many(&p->paced[WAY_BACK]))
 		return 0;
 	return load_try(side, p);

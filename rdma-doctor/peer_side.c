@@ -27,8 +27,8 @@ enum {
 /* A sender may wait LOAD_LIMIT once more for its last completion. */
 #define SENT_LIMIT (2 * LOAD_LIMIT)
 
-/* Time of a loop. A process that does not run receives nothing, therefore a gap does not count as
- * silence. */
+/* Time of a loop. A process that does not run receives no messages. Therefore a gap does not count
+ * as silence. */
 struct pace {
 	uint64_t start, last, silent, stalled;
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Check that a port is active. If none is, find the cause. */
+/* Check that a port is active. If no port is active, find the cause. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>

@@ -10,7 +10,7 @@
 #include "util/sysfs.h"
 
 #define CPUS_MAX 4096
-#define CPUS_GAP 64 /* numbers without a processor after which there is none */
+#define CPUS_GAP 64 /* consecutive unused numbers after which no processor is expected */
 
 static int system_read(const char *path, char *text, size_t size)
 {

@@ -5,7 +5,7 @@
 
 #include "rdma-doctor/verbs.h"
 
-/* Result of one kind of transfer. It is good if @verb is NULL and nothing is wrong. */
+/* Result of one kind of transfer. The result is good if @verb is NULL and no fault was found. */
 struct transfer_part {
 	bool done;	  /* the part was reached */
 	const char *verb; /* operation or verb that failed, or NULL */

@@ -31,7 +31,7 @@ bool uroce_serves(const struct doctor *d)
 }
 
 /* Return whether the user asks for the device, although it may not be installed. The variable of
- * this process tells nothing of the machine of a copy. */
+ * this process does not apply to a copy of another machine. */
 static bool uroce_is_wished(const struct doctor *d)
 {
 	return d->live && env_get_filled(ENV_UROCE) && disc_userspace_enabled(d->list.count);
