@@ -20,9 +20,9 @@ struct watch {
 };
 
 /*
- * Start to queue device events, so that a later check of the devices misses none. From now on only
- * watch_wait() receives the four signals above. Return: 0; -errno. A system without udev is no
- * error: watch->monitor is NULL.
+ * Start to queue device events, so that no event between this call and a later check of the devices
+ * is lost. From now on only watch_wait() receives the four signals above. Return: 0; -errno. A
+ * system without udev is no error: watch->monitor is NULL.
  */
 int watch_open(struct watch *watch, int hostname_fd);
 void watch_close(struct watch *watch);

@@ -11,7 +11,7 @@
 #include "util/sysfs.h"
 #include "util/util.h"
 
-#define ONBOARD_MAX 16383 /* larger ones are known to be firmware's mistakes */
+#define ONBOARD_MAX 16383 /* larger ones are mistakes of the firmware */
 #define VF_MAX	    65535 /* PCI Express: a 16-bit number */
 
 /* PCI: the header type is at 0x0e of the configuration space, its top bit says "more functions". */

@@ -25,7 +25,7 @@ enum name_policy {
 struct name_device {
 	const char *name;   /* today's */
 	const char *prefix; /* "ib", "roce", "iw", "opa", "usnic"; "" for the name of no protocol */
-	bool user_named;    /* somebody chose its name: only NAME_FIXED gives another one */
+	bool user_named;    /* the user chose its name: only NAME_FIXED gives another one */
 	uint64_t node_guid; /* host byte order; 0: none */
 	int folder;	    /* of the device in sysfs */
 	const char *fixed;  /* for NAME_FIXED; else NULL */

@@ -2,7 +2,7 @@
 /*
  * Replacements of calls of the C library that take a path. LD_PRELOAD puts this library in front of
  * the libraries of a program. Paths in three folders are redirected to the folder of this library,
- * and others are passed on unchanged. The functions allocate nothing and take no lock.
+ * and others are passed on unchanged. The functions do not allocate and do not take locks.
  */
 #undef _FILE_OFFSET_BITS /* it would give two calls the same name */
 #include <dirent.h>
@@ -186,7 +186,8 @@ CALL(ssize_t, __readlink_chk, (const char *path, char *buf, size_t size, size_t 
      (path, buf, size, room))
 
 #ifdef __LP64__
-/* Calls of programs built with a C library before 2.33. On these processors the struct is the same.
+/*
+ * Calls of programs built with a C library before 2.33. On these processors the struct is the same.
  */
 EXPORT int __xstat(int version, const char *path, struct stat *st);
 EXPORT int __xstat(int version, const char *path, struct stat *st)

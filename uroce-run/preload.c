@@ -143,7 +143,7 @@ static pid_t program_start(const char *root, char **argv, const sigset_t *mask)
 
 /* --- the keeper --- */
 
-/* What the keeper tells the launcher through a page that both have. */
+/* The results of the keeper for the launcher, in a page that both have mapped. */
 struct report {
 	_Atomic(bool) ended; /* the program, and @status is valid */
 	_Atomic(bool) stopped;
@@ -156,7 +156,7 @@ struct keeper {
 	pid_t launcher, program; /* @program is 0 when it has ended */
 };
 
-/* Wake the launcher, if it lives. */
+/* Wake the launcher, if it still exists. */
 static void launcher_wake(const struct keeper *k)
 {
 	if (getppid() == k->launcher)
@@ -207,7 +207,7 @@ static void keeper_wait(struct keeper *k, const sigset_t *signals)
 	} while (left);
 }
 
-/* Hold nothing that a reader of the program's output waits for. */
+/* Close the descriptors whose end a reader of the program's output waits for. */
 static void descriptors_close(void)
 {
 	int max = sysconf(_SC_OPEN_MAX);

@@ -15,7 +15,7 @@
 static struct {
 	struct once once;
 	enum log_level level;
-	int fd; /* -1: nowhere */
+	int fd; /* -1: no output */
 } sink = { .once = ONCE_INIT, .fd = -1 };
 
 /*

@@ -2,7 +2,7 @@
 /*
  * valgrind knows the memory that a read() fills, but not the memory that the kernel fills for a
  * command of this library. Mark such memory as initialised with this function. It costs a few
- * instructions, and none in a build without RDMA_VALGRIND.
+ * instructions. In a build without RDMA_VALGRIND it costs no instructions.
  */
 #ifndef UTIL_VALGRIND_H
 #define UTIL_VALGRIND_H
