@@ -38,7 +38,8 @@ static void number_replace(int fd, int by, int rs)
 
 /*
  * Make each descriptor of the socket @old a duplicate of @by. @rs: the RDMA socket of @by, or -1.
- * No number is free meanwhile, so another thread cannot get it. @fell: see fd_set_group().
+ * The number is never free during the call, so another thread cannot get it. @fell: see
+ * fd_set_group().
  */
 static void socket_replace(int old, int by, int rs, bool fell)
 {

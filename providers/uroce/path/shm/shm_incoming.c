@@ -200,7 +200,8 @@ static int incoming_accept(struct uroce_shm *shm, int conn)
 {
 	int r = shm_peer_user(shm, conn);
 
-	/* A process of another user gets no message, because it learns the same from the kernel. */
+	/* A process of another user gets no message, because the kernel also reports the user to
+	 * it. */
 	if (!r)
 		r = incoming_message(shm, conn);
 	return r == -EAGAIN ? silent_wait(shm, conn) : r;
