@@ -135,7 +135,7 @@ int riounmap(int socket, void *buf, size_t len);
 /**
  * riowrite() - write into memory that the peer mapped
  *
- * The peer is not told: what is sent afterwards arrives afterwards.
+ * The peer gets no message about the write. Data sent after the write arrives after it.
  *
  * Return: bytes, which are fewer when the mapping ends before; -1 with errno EINVAL: there is none
  * at @offset
