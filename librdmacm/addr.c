@@ -4,7 +4,11 @@
 
 #include <infiniband/ib.h>
 
+#include "librdmacm/backend.h"
+#include "librdmacm/channel.h"
 #include "librdmacm/cm.h"
+#include "librdmacm/event.h"
+#include "librdmacm/id.h"
 #include "librdmacm/sockaddr.h"
 
 enum {

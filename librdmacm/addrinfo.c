@@ -2,12 +2,19 @@
 /* Names to addresses: getaddrinfo(3) with the additions for RDMA. */
 #include <arpa/inet.h>
 #include <netdb.h>
+#include <netinet/in.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <infiniband/ib.h>
 
+#include "librdmacm/backend.h"
+#include "librdmacm/channel.h"
 #include "librdmacm/cm.h"
+#include "librdmacm/id.h"
 #include "librdmacm/sockaddr.h"
+#include "util/log.h"
+#include "util/util.h"
 
 /* Copy an address, because a result owns its addresses. */
 static int addr_copy(const struct sockaddr *from, socklen_t length, struct sockaddr **to,

@@ -6,10 +6,18 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <unistd.h>
 
+#include "librdmacm/backend.h"
+#include "librdmacm/channel.h"
 #include "librdmacm/cm.h"
+#include "librdmacm/event.h"
+#include "librdmacm/id.h"
+#include "util/log.h"
+#include "util/util.h"
 
 static int backend_open(const struct cm_backend_ops *ops, struct cm_channel *ch, int *ret_fd)
 {

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Connections: listen, connect, accept, reject, disconnect. */
+#include <netinet/in.h>
 #include <string.h>
 
+#include "librdmacm/backend.h"
 #include "librdmacm/cm.h"
+#include "librdmacm/device.h"
+#include "librdmacm/event.h"
+#include "librdmacm/id.h"
+#include "util/util.h"
 
 enum {
 	RETRY_DEFAULT = 7,

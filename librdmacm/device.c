@@ -5,12 +5,16 @@
  * the contexts.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "libibverbs/provider.h"
 #include "librdmacm/cm.h"
+#include "librdmacm/device.h"
 #include "util/cancel.h"
+#include "util/log.h"
+#include "util/util.h"
 
 /*
  * @lock is also held while devices are opened, because two identifiers must not open one device

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Endpoints: synchronous identifiers made from the result of an address look-up. */
+#include <stdlib.h>
 #include <string.h>
 
 #include <rdma/rdma_verbs.h>
 
 #include "librdmacm/cm.h"
+#include "librdmacm/event.h"
+#include "librdmacm/id.h"
+#include "util/log.h"
 
 enum {
 	RESOLVE_MS = 2000,

@@ -4,11 +4,19 @@
  * part: it looks up addresses and devices, makes the identifier of a connection request, and moves
  * the QP through its states.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "librdmacm/backend.h"
+#include "librdmacm/channel.h"
 #include "librdmacm/cm.h"
+#include "librdmacm/event.h"
+#include "librdmacm/id.h"
+#include "librdmacm/mcast.h"
 #include "util/cancel.h"
+#include "util/log.h"
+#include "util/util.h"
 
 /* seconds of waiting for acknowledgements before the missing event is logged */
 #define LATE_SECONDS 2

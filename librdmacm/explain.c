@@ -5,12 +5,16 @@
  */
 #include <arpa/inet.h>
 #include <net/if.h>
+#include <netinet/in.h>
 #include <string.h>
 
 #include <infiniband/ib.h>
 
 #include "librdmacm/cm.h"
+#include "librdmacm/device.h"
+#include "librdmacm/id.h"
 #include "librdmacm/sockaddr.h"
+#include "util/log.h"
 #include "util/text.h"
 
 enum {

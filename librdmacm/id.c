@@ -5,11 +5,19 @@
  */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "librdmacm/backend.h"
+#include "librdmacm/channel.h"
 #include "librdmacm/cm.h"
+#include "librdmacm/device.h"
+#include "librdmacm/event.h"
+#include "librdmacm/id.h"
+#include "librdmacm/mcast.h"
 #include "librdmacm/sockaddr.h"
 #include "util/cond.h"
+#include "util/log.h"
 #include "util/text.h"
 
 void cm_log(enum log_level level, const struct cm_id *id, const char *fmt, ...)

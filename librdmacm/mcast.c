@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Multicast groups. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "librdmacm/backend.h"
 #include "librdmacm/cm.h"
+#include "librdmacm/event.h"
+#include "librdmacm/id.h"
+#include "librdmacm/mcast.h"
 #include "librdmacm/sockaddr.h"
 
 static void group_insert(struct cm_mc *mc)

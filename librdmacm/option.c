@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Options: a table of all options, and the options that wait for a backend. */
+#include <stdlib.h>
 #include <string.h>
 
+#include "librdmacm/backend.h"
+#include "librdmacm/channel.h"
 #include "librdmacm/cm.h"
+#include "librdmacm/id.h"
+#include "util/util.h"
 
 struct option_rule {
 	int level;

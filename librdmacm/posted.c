@@ -7,9 +7,14 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
+#include "librdmacm/channel.h"
 #include "librdmacm/cm.h"
+#include "librdmacm/event.h"
+#include "librdmacm/id.h"
 #include "util/cancel.h"
+#include "util/util.h"
 
 static pthread_mutex_t posted_lock = PTHREAD_MUTEX_INITIALIZER;
 

@@ -4,7 +4,11 @@
 
 #include <rdma/rdma_verbs.h>
 
+#include "librdmacm/backend.h"
 #include "librdmacm/cm.h"
+#include "librdmacm/device.h"
+#include "librdmacm/id.h"
+#include "util/util.h"
 
 /* ------------------------------------------------------------------ states */
 

@@ -8,7 +8,11 @@
 
 #include <infiniband/ib.h>
 
-#include "librdmacm/cm.h"
+#include "librdmacm/backend.h"
+#include "librdmacm/device.h"
+#include "librdmacm/event.h"
+#include "librdmacm/id.h"
+#include "util/log.h"
 
 /* Parse a service: a number or a name. */
 static int service_of(const char *service, struct cm_service *ret_service)

@@ -4,6 +4,7 @@
 
 #include "librdmacm/cm.h"
 #include "util/enum.h"
+#include "util/util.h"
 
 static const char *const event_names[] = {
 	[RDMA_CM_EVENT_ADDR_RESOLVED] = "RDMA_CM_EVENT_ADDR_RESOLVED",

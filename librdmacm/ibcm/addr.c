@@ -3,10 +3,21 @@
  * Bind and resolve. local.c finds the device that has an address. The routing table gives the
  * source address.
  */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <string.h>
 
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/event.h"
 #include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/interfaces.h"
+#include "librdmacm/ibcm/local.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/port.h"
+#include "librdmacm/id.h"
 #include "librdmacm/sockaddr.h"
+#include "util/util.h"
 
 enum {
 	PKEY_DEFAULT = 0xffff

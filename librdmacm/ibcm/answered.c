@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/ibcm/answered.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/table.h"
 
 enum {
 	BUCKETS = 1 << 11,

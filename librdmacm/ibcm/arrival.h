@@ -3,7 +3,9 @@
 #ifndef IBCM_ARRIVAL_H
 #define IBCM_ARRIVAL_H
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "libibverbs/provider.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/id.h"
 
 /* A message and its origin. */
 struct arrival {

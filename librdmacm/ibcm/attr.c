@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Attributes of queue pairs, for each state. */
+#include <errno.h>
+
+#include "librdmacm/backend.h"
 #include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/path.h"
+#include "librdmacm/id.h"
 
 static void attr_init(const struct ibcm_id *iid, struct ibv_qp_attr *attr, int *ret_mask)
 {

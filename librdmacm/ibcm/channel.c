@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Open and close event channels for the backend. */
+#include <errno.h>
+
+#include "librdmacm/channel.h"
+#include "librdmacm/device.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/event.h"
 #include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/interfaces.h"
+#include "librdmacm/ibcm/lock.h"
 
 static int user_device(struct cm_device *dev, void *arg)
 {

@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The devices in use. The first use of a device opens it. The first device starts the thread. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "libibverbs/provider.h"
+#include "librdmacm/device.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/wake.h"
 #include "util/cancel.h"
+#include "util/log.h"
+#include "util/util.h"
 
 static struct {
 	pthread_mutex_t open_lock; /* held while a device is opened; taken before ibcm_lock() */

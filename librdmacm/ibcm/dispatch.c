@@ -6,8 +6,18 @@
 #include <endian.h>
 #include <string.h>
 
+#include "libibverbs/provider.h"
+#include "librdmacm/cm.h"
 #include "librdmacm/ibcm/arrival.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/dispatch.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/pending.h"
+#include "librdmacm/ibcm/table.h"
+#include "librdmacm/ibcm/wake.h"
 #include "librdmacm/rsocket/wire.h"
+#include "util/util.h"
 
 #define SUSPECT_AGAIN 1000000000ull /* ns */
 

@@ -3,10 +3,18 @@
  * Events wait in their channel until the program takes them. Until then the channel's descriptor is
  * readable.
  */
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/channel.h"
+#include "librdmacm/event.h"
+#include "librdmacm/ibcm/event.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/mcast.h"
+#include "util/log.h"
 
 struct ibcm_record {
 	TAILQ_ENTRY(ibcm_record) entry, about_entry;

@@ -10,8 +10,13 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "libibverbs/provider.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/guard.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/lock.h"
 #include "util/file.h"
+#include "util/log.h"
 
 /* --- processes that confine themselves --- */
 

@@ -1,10 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The backend's operations on identifiers. Start reading here. */
+#include <arpa/inet.h>
 #include <endian.h>
+#include <netinet/in.h>
 #include <string.h>
 
+#include "libibverbs/provider.h"
+#include "librdmacm/backend.h"
+#include "librdmacm/channel.h"
+#include "librdmacm/event.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/event.h"
+#include "librdmacm/ibcm/guard.h"
 #include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/interfaces.h"
+#include "librdmacm/ibcm/listen.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/mcast.h"
+#include "librdmacm/ibcm/path.h"
+#include "librdmacm/ibcm/port.h"
+#include "librdmacm/ibcm/table.h"
+#include "librdmacm/id.h"
 #include "librdmacm/sockaddr.h"
+#include "util/util.h"
 
 enum {
 	PKEY_DEFAULT = 0xffff,

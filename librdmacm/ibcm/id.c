@@ -1,8 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Identifiers: creation and end, and the results of a step of a connection's state machine. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "libibverbs/provider.h"
+#include "librdmacm/cm.h"
+#include "librdmacm/event.h"
+#include "librdmacm/ibcm/answered.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/event.h"
+#include "librdmacm/ibcm/guard.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/listen.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/mcast.h"
+#include "librdmacm/ibcm/path.h"
+#include "librdmacm/ibcm/port.h"
+#include "librdmacm/ibcm/probe.h"
+#include "librdmacm/ibcm/send.h"
+#include "librdmacm/ibcm/share.h"
+#include "librdmacm/ibcm/table.h"
+#include "librdmacm/ibcm/wake.h"
+#include "librdmacm/id.h"
+#include "librdmacm/mcast.h"
+#include "util/log.h"
 
 static LIST_HEAD(, ibcm_id) all = LIST_HEAD_INITIALIZER(all);
 

@@ -9,10 +9,20 @@
  */
 #include <linux/netlink.h>
 #include <linux/rtnetlink.h>
+#include <pthread.h>
+#include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/device.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/interfaces.h"
+#include "librdmacm/ibcm/listen.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/wake.h"
 #include "util/cancel.h"
+#include "util/log.h"
+#include "util/util.h"
 
 /*
  * @lock is held while the list is read and new devices are opened: before the manager's locks and

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Listeners by service id, which consists of port space and port. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <string.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "libibverbs/provider.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/listen.h"
 
 enum {
 	LISTEN_BUCKETS = 256

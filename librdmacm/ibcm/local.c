@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The addresses of this host. RoCE GIDs are IP addresses, and each belongs to a device. */
+#include <netinet/in.h>
 #include <string.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/device.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/local.h"
+#include "librdmacm/ibcm/lock.h"
+#include "util/util.h"
 
 enum {
 	GIDS_MAX = 64

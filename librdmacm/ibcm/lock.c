@@ -3,11 +3,13 @@
  * The lock of the connection manager, and the clock. In a forked child the locks are free, and the
  * connections of the parent cannot be used.
  */
+#include <pthread.h>
 #include <sys/random.h>
 #include <time.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/ibcm/lock.h"
 #include "util/cancel.h"
+#include "util/log.h"
 
 static struct {
 	pthread_mutex_t mutex;

@@ -5,9 +5,22 @@
  * between. Therefore connections make progress even if the program makes no calls.
  */
 #include <time.h>
+#include <unistd.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "libibverbs/provider.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/dispatch.h"
+#include "librdmacm/ibcm/guard.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/interfaces.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/pending.h"
+#include "librdmacm/ibcm/probe.h"
+#include "librdmacm/ibcm/send.h"
+#include "librdmacm/ibcm/table.h"
+#include "librdmacm/ibcm/wake.h"
 #include "util/thread.h"
+#include "util/util.h"
 
 enum {
 	BATCH = 64,	     /* limit of messages from one device before the lock is released */

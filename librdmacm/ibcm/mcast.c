@@ -4,9 +4,18 @@
  * Q_Key belongs to the port space. The core attaches the QP, and this joins the group on the
  * network.
  */
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/event.h"
+#include "librdmacm/ibcm/event.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/local.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/mcast.h"
+#include "librdmacm/id.h"
+#include "librdmacm/mcast.h"
 
 enum {
 	MULTICAST_QPN = 0xffffff,

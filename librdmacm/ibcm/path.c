@@ -2,7 +2,12 @@
 /*
  * Path records. RoCE has no subnet manager: use the path parameters of the kernel.
  */
-#include "librdmacm/ibcm/ibcm.h"
+#include <arpa/inet.h>
+
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/path.h"
+#include "librdmacm/id.h"
 
 enum {
 	PKEY_DEFAULT = 0xffff,

@@ -6,8 +6,13 @@
  * total and for each host. The oldest request is refused first. The request of a socket waits only
  * until all processes that existed at its arrival were checked.
  */
-#include "librdmacm/ibcm/ibcm.h"
+#include "libibverbs/provider.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/pending.h"
+#include "librdmacm/ibcm/wake.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {

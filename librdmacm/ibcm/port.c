@@ -11,11 +11,17 @@
  */
 #include <linux/capability.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <unistd.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/local.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/port.h"
+#include "util/util.h"
 
 enum {
 	PORT_PRIVILEGED = 1024,

@@ -3,12 +3,19 @@
  * Sending messages from a port that only this process uses. If the other host has no receiver, its
  * answer arrives at that port: ICMP "port unreachable". Each address of this host has a socket.
  */
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <linux/errqueue.h>
 #include <string.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "libibverbs/provider.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/local.h"
+#include "librdmacm/ibcm/probe.h"
+#include "librdmacm/ibcm/wake.h"
 
 struct ibcm_prober {
 	LIST_ENTRY(ibcm_prober) entry;

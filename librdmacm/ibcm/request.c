@@ -1,8 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Requests: find their listeners, and refuse those without one. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <string.h>
 
+#include "libibverbs/provider.h"
+#include "librdmacm/event.h"
+#include "librdmacm/ibcm/answered.h"
 #include "librdmacm/ibcm/arrival.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/dispatch.h"
+#include "librdmacm/ibcm/event.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/listen.h"
+#include "librdmacm/ibcm/local.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/send.h"
+#include "librdmacm/ibcm/share.h"
+#include "librdmacm/ibcm/table.h"
 
 static void answer_data(const struct arrival *in, const uint8_t data[IBCM_MAD_LEN])
 {

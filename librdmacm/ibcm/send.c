@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Sending messages, and keeping the messages that the device had no room for. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "libibverbs/provider.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/send.h"
+#include "librdmacm/ibcm/wake.h"
+#include "util/log.h"
 
 enum {
 	RETRY_TRIES = 1000, /* attempts after which the message counts as lost */

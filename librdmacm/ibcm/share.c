@@ -9,7 +9,9 @@
  * of its hash, and holds at most the smallest of the four counters. Another host shares one of them
  * by chance, but not all four. Only this process knows the hash.
  */
-#include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/share.h"
+#include "librdmacm/ibcm/table.h"
 #include "util/util.h"
 
 enum {

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Connections by the ids in messages and by their deadlines. */
+#include <stdlib.h>
 #include <string.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "libibverbs/provider.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/table.h"
+#include "util/util.h"
 
 enum {
 	INDEX_BITS = 16,

@@ -8,7 +8,12 @@
 #include <poll.h>
 #include <sched.h>
 
+#include "libibverbs/provider.h"
+#include "librdmacm/channel.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/event.h"
 #include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/ibcm/lock.h"
 
 enum {
 	LOOK_NS = 100000,

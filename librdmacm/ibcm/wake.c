@@ -3,10 +3,12 @@
  * Wake the thread: for messages of devices, errors at the sockets of probe.c, changes of
  * interfaces, and earlier deadlines.
  */
+#include <errno.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <unistd.h>
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/ibcm/wake.h"
 
 static struct {
 	int epoll, fd;

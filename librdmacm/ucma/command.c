@@ -2,9 +2,12 @@
 #include <string.h>
 #include <sys/uio.h>
 
+#include "librdmacm/cm.h"
+#include "librdmacm/id.h"
 #include "librdmacm/ucma/command.h"
 #include "librdmacm/ucma/node.h"
 #include "util/cancel.h"
+#include "util/util.h"
 
 static struct iovec command_prepare(uint32_t number, void *command, size_t size, size_t out)
 {

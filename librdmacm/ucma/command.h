@@ -9,7 +9,10 @@
 #ifndef LIBRDMACM_UCMA_COMMAND_H
 #define LIBRDMACM_UCMA_COMMAND_H
 
-#include "librdmacm/cm.h"
+#include "librdmacm/backend.h"
+#include "librdmacm/channel.h"
+#include "librdmacm/event.h"
+#include "librdmacm/id.h"
 
 #define NO_ANSWER 0 /* size of the answer of a command without one */
 

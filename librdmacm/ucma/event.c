@@ -7,6 +7,10 @@
 #include <string.h>
 
 #include "libibverbs/convert.h"
+#include "librdmacm/channel.h"
+#include "librdmacm/event.h"
+#include "librdmacm/id.h"
+#include "librdmacm/mcast.h"
 #include "librdmacm/ucma/command.h"
 #include "util/valgrind.h"
 

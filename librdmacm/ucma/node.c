@@ -16,6 +16,7 @@
 #include "util/log.h"
 #include "util/netlink.h"
 #include "util/sysfs.h"
+#include "util/util.h"
 
 static int class_read(const char *attribute, char *text, size_t size)
 {

@@ -4,13 +4,17 @@
  * returns addresses, GIDs and paths, and is used where it saves a call of the two newer commands.
  * AF_IB needs the newer commands.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include <infiniband/ib.h>
 
 #include "libibverbs/convert.h"
+#include "librdmacm/device.h"
+#include "librdmacm/id.h"
 #include "librdmacm/sockaddr.h"
 #include "librdmacm/ucma/command.h"
+#include "util/util.h"
 
 #define INDEX_UNKNOWN (-1) /* device index; kernels before 5.7 do not write it */
 

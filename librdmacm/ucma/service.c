@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Services of an InfiniBand fabric. The kernel asks the subnet administrator for them. */
 #include <endian.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <infiniband/ib.h>
 
+#include "librdmacm/backend.h"
+#include "librdmacm/cm.h"
+#include "librdmacm/id.h"
 #include "librdmacm/ucma/command.h"
+#include "util/util.h"
 
 enum {
 	SERVICES_FIRST = 16, /* room of the first query, in records */

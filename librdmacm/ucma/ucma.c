@@ -3,12 +3,20 @@
  * The backend of the kernel's connection manager. An operation is an initialised struct and a call.
  */
 #include <string.h>
+#include <unistd.h>
 
 #include "libibverbs/convert.h"
+#include "librdmacm/backend.h"
+#include "librdmacm/channel.h"
+#include "librdmacm/cm.h"
+#include "librdmacm/event.h"
+#include "librdmacm/id.h"
+#include "librdmacm/mcast.h"
 #include "librdmacm/sockaddr.h"
 #include "librdmacm/ucma/command.h"
 #include "librdmacm/ucma/node.h"
 #include "util/cancel.h"
+#include "util/util.h"
 
 /* ------------------------------------------------------------------ channels and identifiers */
 

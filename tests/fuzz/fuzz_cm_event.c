@@ -8,6 +8,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "librdmacm/channel.h"
+#include "librdmacm/event.h"
+#include "librdmacm/id.h"
+#include "librdmacm/mcast.h"
 #include "librdmacm/ucma/command.h"
 #include "tests/fuzz/input.h"
 

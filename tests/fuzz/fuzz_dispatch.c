@@ -15,6 +15,12 @@
 #include <endian.h>
 #include <stdlib.h>
 
+#include "libibverbs/provider.h"
+#include "librdmacm/event.h"
+#include "librdmacm/ibcm/dispatch.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/local.h"
+#include "librdmacm/ibcm/table.h"
 #include "tests/fuzz/input.h"
 #include "tests/unit/ibcm/host.h"
 #include "util/util.h"

@@ -4,11 +4,19 @@
 #ifndef TESTS_UNIT_CM_FAKE_KERNEL_H
 #define TESTS_UNIT_CM_FAKE_KERNEL_H
 
+#include <rdma/rdma_cma_abi.h>
+
 #include "tests/unit/fake_device.h"
 
 /* cm.h has its own ret_neg1() */
 #define ret_neg1 cm_ret_neg1
+#include "librdmacm/backend.h"
+#include "librdmacm/channel.h"
 #include "librdmacm/cm.h"
+#include "librdmacm/device.h"
+#include "librdmacm/event.h"
+#include "librdmacm/id.h"
+#include "librdmacm/mcast.h"
 #undef ret_neg1
 
 enum {

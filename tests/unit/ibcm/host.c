@@ -1,6 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 #include <string.h>
 
+#include "libibverbs/provider.h"
+#include "librdmacm/cm.h"
+#include "librdmacm/device.h"
+#include "librdmacm/event.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/dispatch.h"
+#include "librdmacm/ibcm/event.h"
+#include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/interfaces.h"
+#include "librdmacm/ibcm/listen.h"
+#include "librdmacm/ibcm/local.h"
+#include "librdmacm/ibcm/lock.h"
+#include "librdmacm/ibcm/path.h"
+#include "librdmacm/ibcm/pending.h"
+#include "librdmacm/ibcm/port.h"
+#include "librdmacm/ibcm/probe.h"
+#include "librdmacm/ibcm/table.h"
+#include "librdmacm/ibcm/wake.h"
+#include "librdmacm/id.h"
 #include "tests/unit/ibcm/host.h"
 
 struct host host;

@@ -5,7 +5,12 @@
 #ifndef TESTS_UNIT_IBCM_HOST_H
 #define TESTS_UNIT_IBCM_HOST_H
 
-#include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/channel.h"
+#include "librdmacm/device.h"
+#include "librdmacm/event.h"
+#include "librdmacm/ibcm/device.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/id.h"
 
 enum {
 	HOST_PREFIX = 1,

@@ -4,6 +4,10 @@
 #include <arpa/inet.h>
 #include <endian.h>
 
+#include "librdmacm/event.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/listen.h"
+#include "librdmacm/ibcm/table.h"
 #include "tests/unit/unit.h"
 
 #include "librdmacm/rsocket/wire.h"

@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Events that wait in a channel. A change of an identifier touches its own events only, and not
  * those of a thousand others. Each event is on a page that can be made inaccessible. */
+#include "librdmacm/channel.h"
+#include "librdmacm/event.h"
+#include "librdmacm/ibcm/event.h"
+#include "librdmacm/ibcm/ibcm.h"
+#include "librdmacm/ibcm/id.h"
+#include "librdmacm/ibcm/table.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/ibcm/host.h"

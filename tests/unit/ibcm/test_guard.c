@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The message that is sent for this process if it is killed: it must fit the state of each
  * connection. */
+#include "librdmacm/event.h"
+#include "librdmacm/ibcm/guard.h"
+#include "librdmacm/ibcm/id.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/ibcm/host.h"

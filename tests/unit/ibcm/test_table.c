@@ -2,6 +2,7 @@
 /* Peers choose the names, but not the places in the table: each process has a hash of its own. */
 #include <sys/wait.h>
 
+#include "librdmacm/ibcm/table.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/ibcm/host.h"

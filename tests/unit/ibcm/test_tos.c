@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The type of service of a request is used for every message about its connection. */
+#include "librdmacm/ibcm/guard.h"
+#include "librdmacm/ibcm/id.h"
 #include "tests/unit/unit.h"
 
 #include "tests/unit/ibcm/host.h"
