@@ -130,7 +130,7 @@ int mlx5_modify_dct(struct mlx5_qp *qp, const struct verbs_modify_qp *in)
 {
 	struct mlx5_ib_modify_qp_resp resp = {};
 	struct mlx5_ib_modify_qp cmd = { .comp_mask = mlx5_modify_mask(qp, in),
-					 .ece_options = qp->ece_next };
+					 .ece_options = qp->ece_pending ? qp->ece_next : 0 };
 	struct verbs_udata udata = VERBS_UDATA(cmd, resp);
 	struct verbs_modify_qp request = *in;
 	int r;
@@ -139,10 +139,13 @@ int mlx5_modify_dct(struct mlx5_qp *qp, const struct verbs_modify_qp *in)
 	r = uverbs_modify_qp(&qp->vqp, &request);
 	if (r < 0)
 		return r;
-	qp->ece = resp.ece_options;
-	qp->ece_pending = false;
 	if (!(in->mask & IBV_QP_STATE) || in->attr->qp_state != IBV_QPS_RTR)
 		return 0;
+	/* Only this transition creates the target, and only its answer has granted options. */
+	if (qp->ece_pending) {
+		qp->ece = resp.ece_options;
+		qp->ece_pending = false;
+	}
 	if (resp.response_length < offsetof(struct mlx5_ib_modify_qp_resp, ece_options)) {
 		verbs_err(qp->vqp.qp.context, "a DC target: the kernel gives it no number");
 		return -EINVAL;

@@ -419,14 +419,18 @@ static int pace(struct object *qp, const struct ib_uverbs_ex_modify_qp *q, struc
 	return rate < RATE_LEAST || rate > RATE_MOST ? EINVAL : 0;
 }
 
-/* A target gets its number when it can be reached. */
+/*
+ * A target gets its number when it can be reached. The firmware then chooses options for
+ * connections, also if the process requested none.
+ */
 static void modified(struct object *qp, struct command *command)
 {
-	struct mlx5_ib_modify_qp_resp response = {
-		.response_length = sizeof(response),
-		.dctn = qp->dc == DC_TARGET && qp->state == IBV_QPS_RTR ? qp->number : 0,
-	};
+	struct mlx5_ib_modify_qp_resp response = { .response_length = sizeof(response) };
 
+	if (qp->dc == DC_TARGET && qp->state == IBV_QPS_RTR) {
+		response.dctn = qp->number;
+		response.ece_options = LAB_ECE;
+	}
 	command_reply(command, &response, sizeof(response));
 }
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* Check the answers that programs get: numbers of the firmware, create flags, granted attributes,
- * and checksums. */
+ * checksums, and options for connections of DC targets. */
 #include "tests/adapters/lab/scenario/script.h"
 
 #include <endian.h>
 #include <infiniband/mlx5dv.h>
+#include <stdbool.h>
 
 static struct script s;
 
@@ -96,9 +97,67 @@ static void checksums(void)
 	script_qp_close(&s);
 }
 
+static uint32_t granted(struct ibv_qp *qp)
+{
+	struct ibv_ece ece = { .options = ~0u };
+
+	must(!ibv_query_ece(qp, &ece), "query ece");
+	return ece.options;
+}
+
+/* Move the target to INIT and RTR. Return the options that it has afterwards. */
+static uint32_t target_start(struct ibv_qp *qp)
+{
+	struct ibv_qp_attr attr = {
+		.qp_state = IBV_QPS_INIT,
+		.port_num = 1,
+		.path_mtu = IBV_MTU_1024,
+		.min_rnr_timer = 12,
+		.ah_attr = { .port_num = 1, .is_global = 1, .grh = { .sgid_index = 1 } },
+	};
+
+	must(!ibv_modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS),
+	     "a target in INIT");
+	must(!granted(qp), "INIT grants no options");
+	attr.qp_state = IBV_QPS_RTR;
+	must(!ibv_modify_qp(qp, &attr,
+			    IBV_QP_STATE | IBV_QP_PATH_MTU | IBV_QP_MIN_RNR_TIMER | IBV_QP_AV),
+	     "a target in RTR");
+	return granted(qp);
+}
+
+/* A DC target has options if the program requested options, and the transition to RTR grants them.
+ */
+static void target_options(bool request)
+{
+	struct mlx5dv_qp_init_attr dv = { .comp_mask = MLX5DV_QP_INIT_ATTR_MASK_DC,
+					  .dc_init_attr = { .dc_type = MLX5DV_DCTYPE_DCT,
+							    .dct_access_key = 1 } };
+	struct ibv_srq_init_attr srq = { .attr = { .max_wr = 4, .max_sge = 1 } };
+	struct ibv_qp_init_attr_ex attr = { .qp_type = IBV_QPT_DRIVER,
+					    .comp_mask = IBV_QP_INIT_ATTR_PD,
+					    .pd = s.pd,
+					    .send_cq = s.recv_cq,
+					    .recv_cq = s.recv_cq };
+	struct ibv_ece ece = { .vendor_id = 0x15b3, .options = 0x10000001 };
+	struct ibv_qp *qp;
+
+	attr.srq = ibv_create_srq(s.pd, &srq);
+	must(attr.srq, "srq");
+	qp = mlx5dv_create_qp(s.context, &attr, &dv);
+	must(qp, "target");
+	if (request)
+		must(!ibv_set_ece(qp, &ece), "set ece");
+	must(target_start(qp) == (request ? LAB_ECE : 0), "options of the target");
+	must(!ibv_destroy_qp(qp) && !ibv_destroy_srq(attr.srq), "destroy");
+}
+
 int main(void)
 {
 	script_open(&s);
+	target_options(true);
+	target_options(false);
 	flags();
 	handles();
 	work_queue();

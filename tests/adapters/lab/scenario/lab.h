@@ -73,6 +73,8 @@ struct lab_steered {
 #define LAB_VPORT_RX(n)	   (0xd200000000ull + (n)*0x1000ull)
 #define LAB_VPORT_TX(n)	   (0xd200000040ull + (n)*0x1000ull)
 #define LAB_TIR(id)	   (0x711000000ull + ((id)-0x500ull) * 0x40)
+/* Options for connections that the firmware chooses for each DC target. */
+#define LAB_ECE 0x10000002u
 /* Packets of a vport come from this function. */
 #define LAB_FUNCTION(n) (0x100u + (n))
 /* Formats of definers, one bit each. */
