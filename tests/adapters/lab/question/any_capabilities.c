@@ -325,12 +325,11 @@ int main(void)
 	cqs_print();
 	srqs_print();
 	calls_print();
-	if (cq) {
-		qps_print();
-		builders_print();
-		wqs_print();
+	qps_print();
+	builders_print();
+	wqs_print();
+	if (cq)
 		ibv_destroy_cq(cq);
-	}
 	ibv_dealloc_pd(pd);
 	ibv_close_device(ctx);
 	ibv_free_device_list(list);
