@@ -9,10 +9,16 @@
 
 static int context_alloc(struct verbs_device *device, int cmd_fd, struct verbs_context **ret_ctx)
 {
-	const struct verbs_provider *provider = device->provider;
-	struct verbs_context *ctx = verbs_object_alloc(sizeof(*ctx), provider->sizes.context);
-	struct verbs_ex_private *priv = calloc(1, sizeof(*priv));
+	const struct verbs_provider *provider;
+	struct verbs_ex_private *priv;
+	struct verbs_context *ctx;
+	int r = verbs_device_load(device);
 
+	if (r < 0)
+		return r;
+	provider = device->provider;
+	ctx = verbs_object_alloc(sizeof(*ctx), provider->sizes.context);
+	priv = calloc(1, sizeof(*priv));
 	if (!ctx || !priv) {
 		free(ctx);
 		free(priv);
@@ -372,9 +378,9 @@ int verbs_slot_query_rt_values(struct ibv_context *ctx, struct ibv_values_ex *va
 
 bool verbs_device_is(const struct ibv_device *device, const char *provider)
 {
-	const struct verbs_provider *p = ((const struct verbs_device *)device)->provider;
+	struct verbs_device *vdev = to_vdev((struct ibv_device *)device);
 
-	return p && !strcmp(p->name, provider);
+	return !verbs_device_load(vdev) && !strcmp(vdev->provider->name, provider);
 }
 
 const void *verbs_provider_direct(struct ibv_context *ctx, const char *provider)

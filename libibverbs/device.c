@@ -74,13 +74,61 @@ static bool abi_in_range(const struct verbs_provider *provider, const struct ver
 	return false;
 }
 
-static void device_match(struct verbs_device *device)
+/* Load the provider of a device that has a driver. The caller holds the lock. */
+static int provider_load(struct verbs_device *device)
 {
 	const struct verbs_provider *provider;
+	int r = disc_load(device->driver, &provider);
 
-	if (disc_match_device(device, &provider) || !abi_in_range(provider, device))
+	if (r < 0)
+		return r;
+	if (!abi_in_range(provider, device))
+		return -ENOSYS;
+	/* release: pairs with the acquire in verbs_device_load() */
+	atomic_store_explicit(&device->provider, provider, memory_order_release);
+	return 0;
+}
+
+/*
+ * Find the driver. Its provider is loaded when it is needed, because many programs only list
+ * devices. A provider that is not installed is loaded at once, which fails and logs the cause.
+ */
+static void device_match(struct verbs_device *device)
+{
+	const struct disc_driver *driver = device->driver = disc_match_device(device);
+
+	if (driver && !driver->provider && !driver->load_error && disc_load_can_wait(driver))
 		return;
-	device->provider = provider;
+	if (driver && provider_load(device) < 0)
+		device->driver = NULL;
+}
+
+/* Return whether the device has a provider, which need not be loaded yet. */
+static bool device_usable(const struct verbs_device *device)
+{
+	return device->provider || device->driver;
+}
+
+_cold_ static int provider_load_late(struct verbs_device *device)
+{
+	_cleanup_cancel_ int cancel = cancel_off();
+	int r = 0;
+
+	pthread_mutex_lock(&registry.lock);
+	if (!device->provider)
+		r = device->driver ? provider_load(device) : -ENOSYS;
+	pthread_mutex_unlock(&registry.lock);
+	if (r < 0)
+		log_err("%s: its provider cannot be loaded: %s", device->device.name, strerror(-r));
+	return r;
+}
+
+int verbs_device_load(struct verbs_device *device)
+{
+	/* acquire: pairs with the release in provider_load() */
+	if (likely(atomic_load_explicit(&device->provider, memory_order_acquire)))
+		return 0;
+	return provider_load_late(device);
 }
 
 /* Hide a device whose node was not passed into this container. */
@@ -159,7 +207,7 @@ static void warn_unmatched(bool others_work)
 		return;
 	said = true;
 	LIST_FOREACH(device, &registry.known.devices, entry) {
-		if (!device->provider)
+		if (!device_usable(device))
 			say_unmatched(device);
 	}
 }
@@ -233,7 +281,7 @@ static int registry_export(struct ibv_device ***ret_devices, int *ret_count)
 	if (!array)
 		return -ENOMEM;
 	LIST_FOREACH(device, &registry.known.devices, entry) {
-		if (!device->provider)
+		if (!device_usable(device))
 			continue;
 		verbs_device_get(device);
 		array[n++] = &device->device;

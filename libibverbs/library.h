@@ -211,6 +211,9 @@ int verbs_port_facts(struct ibv_context *ctx, uint8_t port_num, bool fresh,
 /* device.c */
 void verbs_device_get(struct verbs_device *device);
 void verbs_device_put(struct verbs_device *device);
+/* Load the provider of the device unless it is loaded. Return: 0; -errno, which is logged. Threads:
+ * any. */
+int verbs_device_load(struct verbs_device *device);
 
 /* Called once before the first device list: log, fork safety, kernel ABI check. */
 int verbs_init(void);

@@ -62,8 +62,11 @@ static inline void verbs_data_wc(const struct ibv_cq *cq, const struct ibv_wc *w
  */
 struct verbs_device {
 	struct ibv_device device; /* public part, first */
-	const struct verbs_provider *provider;
-	atomic_int refcount; /* number of lists and contexts that hold the device */
+	/* NULL: not loaded yet, or there is none; set once, under the lock of the list of devices
+	 */
+	_Atomic(const struct verbs_provider *) provider;
+	struct disc_driver *driver; /* which loads the provider; NULL: there is none */
+	atomic_int refcount;	    /* number of lists and contexts that hold the device */
 	LIST_ENTRY(verbs_device) entry;
 	/* Facts from discovery; 0 or -1 if the kernel does not report them. */
 	int index; /* RDMA device index, for ibv_get_device_index(); -1 unknown */

@@ -64,6 +64,7 @@ static void provider_warn(const char *said, struct finding *f)
 void provider_check(struct doctor *d, struct doctor_device *dev, struct finding *f)
 {
 	const struct verbs_provider *provider;
+	struct disc_driver *driver;
 	const char *library;
 	int r;
 
@@ -81,7 +82,8 @@ void provider_check(struct doctor *d, struct doctor_device *dev, struct finding 
 			    "ldconfig -p give");
 		return;
 	}
-	r = disc_match_device(dev->verbs, &provider);
+	driver = disc_match_device(dev->verbs);
+	r = driver ? disc_load(driver, &provider) : -ENOENT;
 	if (!r) {
 		dev->provider = provider;
 		finding_ok(f, "provider %s loads", provider->name);

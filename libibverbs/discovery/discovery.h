@@ -11,7 +11,7 @@
  *   policy.c       the policy for user-space devices
  *   paths.c        the folders of driver files and providers
  *
- * ../shared/load.c loads exactly the chosen provider, and ../static/load.c finds it in the program.
+ * ../shared/load.c loads exactly the chosen provider, when a program opens its device, and ../static/load.c finds it in the program.
  * ../shared/build_tree.c has the folders of a library that was not installed.
  */
 #ifndef LIBIBVERBS_DISCOVERY_H
@@ -141,13 +141,15 @@ const struct disc_driver_list *disc_driver_named(void);
 void disc_driver_free(struct disc_driver *driver);
 
 /*
- * Find and load the provider of one device. Return: 0; -ENOENT: no driver file matches; -errno of
- * the load.
+ * Find the driver of one device, which is never freed. NULL: no driver file matches. Its provider is
+ * loaded only if no file has a match line, because then only the provider knows what it serves.
  */
-int disc_match_device(struct verbs_device *device, const struct verbs_provider **ret_provider);
+struct disc_driver *disc_match_device(struct verbs_device *device);
 
-/* Return whether the library of the provider exists. */
+/* Return whether the library of the provider exists, and whether it is a file that is not empty, so
+ * that a failure to load it is unlikely. */
 bool disc_load_exists(const struct disc_driver *driver);
+bool disc_load_can_wait(const struct disc_driver *driver);
 /* Load the provider of one driver, once, and check its ABI number. */
 int disc_load(struct disc_driver *driver, const struct verbs_provider **ret_provider);
 

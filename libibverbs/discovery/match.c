@@ -123,19 +123,18 @@ static struct disc_driver *driver_ask(const struct disc_driver_list *drivers,
 	return NULL;
 }
 
-int disc_match_device(struct verbs_device *device, const struct verbs_provider **ret_provider)
+struct disc_driver *disc_match_device(struct verbs_device *device)
 {
 	struct disc_driver *driver = driver_ask_named(device), *usual;
 	const struct disc_driver_list *drivers;
 
 	if (driver)
-		return disc_load(driver, ret_provider);
+		return driver;
 	usual = driver_usual(device);
 	if (usual && driver_matches(usual, DISC_MATCH_DRIVER_ID, device))
-		return disc_load(usual, ret_provider);
+		return usual;
 	drivers = disc_driver_files();
-	driver = driver_choose(drivers, device) ?: driver_ask(drivers, usual, device);
-	return driver ? disc_load(driver, ret_provider) : -ENOENT;
+	return driver_choose(drivers, device) ?: driver_ask(drivers, usual, device);
 }
 
 static void userspace_add(struct verbs_device_list *list, const struct verbs_provider *provider)

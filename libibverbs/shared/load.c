@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "libibverbs/discovery/discovery.h"
@@ -104,8 +105,8 @@ static int open_refused(const char *path, const char *text)
 	for (unsigned int i = 0; i < ARRAY_SIZE(lacks); i++) {
 		if (!strstr(text, strerror(lacks[i])))
 			continue;
-		log_notice("libibverbs: Warning: couldn't load driver '%s' now: %s: the next list "
-			   "of devices tries again\n",
+		log_notice("libibverbs: Warning: couldn't load driver '%s' now: %s: the next call "
+			   "tries again\n",
 			   path, text);
 		return -lacks[i];
 	}
@@ -150,6 +151,14 @@ bool disc_load_exists(const struct disc_driver *driver)
 	_cleanup_free_ char *path = library_path(driver);
 
 	return path && !access(path, F_OK);
+}
+
+bool disc_load_can_wait(const struct disc_driver *driver)
+{
+	_cleanup_free_ char *path = library_path(driver);
+	struct stat st;
+
+	return path && !stat(path, &st) && S_ISREG(st.st_mode) && st.st_size;
 }
 
 int disc_load(struct disc_driver *driver, const struct verbs_provider **ret_provider)

@@ -20,6 +20,11 @@ bool disc_load_exists(const struct disc_driver *driver)
 	return provider_of(driver);
 }
 
+bool disc_load_can_wait(const struct disc_driver *driver)
+{
+	return provider_of(driver);
+}
+
 static int entry_load(const struct verbs_device_ops *linked,
 		      const struct verbs_provider **ret_provider)
 {

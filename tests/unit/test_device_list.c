@@ -9,6 +9,7 @@
 #include "tests/unit/unit.h"
 
 #include "libibverbs/discovery/discovery.h"
+#include "libibverbs/library.h"
 #include "util/cdev.h"
 
 static char sysfs[PATH_MAX], config[PATH_MAX];
@@ -47,15 +48,25 @@ const struct disc_paths *disc_paths(void)
 	return &paths;
 }
 
+static unsigned int loads; /* calls of disc_load() */
+static bool installed = true;
+static int load_result;
+
 bool disc_load_exists(const struct disc_driver *driver)
 {
-	return true;
+	return installed;
+}
+
+bool disc_load_can_wait(const struct disc_driver *driver)
+{
+	return installed;
 }
 
 int disc_load(struct disc_driver *driver, const struct verbs_provider **ret_provider)
 {
+	loads++;
 	*ret_provider = &provider;
-	return 0;
+	return installed ? load_result : -ENOENT;
 }
 
 bool cdev_exists(const char *name)
@@ -206,6 +217,50 @@ static void test_unreadable_device(void **state)
 	ibv_free_device_list(list_get(0));
 }
 
+/* A list loads no provider. The first use of a device loads its provider, once. */
+static void test_provider_late(void **state)
+{
+	struct ibv_device **list;
+
+	device_write(3, "late0\n", "2\n", "1: CA\n");
+	loads = 0;
+	list = list_get(3);
+	assert_int_equal(loads, 0);
+	assert_string_equal(list[1]->name, "late0");
+	assert_true(verbs_device_is(list[1], "fixture"));
+	assert_false(verbs_device_is(list[1], "other"));
+	assert_int_equal(loads, 1);
+	ibv_free_device_list(list);
+}
+
+/* A damaged provider is noticed when the device is used. */
+static void test_provider_damaged(void **state)
+{
+	struct ibv_device **list;
+
+	device_write(4, "damaged0\n", "2\n", "1: CA\n");
+	list = list_get(3);
+	assert_string_equal(list[1]->name, "damaged0");
+	load_result = -ELIBBAD;
+	assert_false(verbs_device_is(list[1], "fixture"));
+	assert_int_equal(verbs_device_load(to_vdev(list[1])), -ELIBBAD);
+	load_result = 0;
+	assert_int_equal(verbs_device_load(to_vdev(list[1])), 0);
+	ibv_free_device_list(list);
+}
+
+/* A provider that is not installed is loaded at once, which logs the cause. Its device is not
+ * listed. */
+static void test_provider_missing(void **state)
+{
+	device_write(5, "missing0\n", "2\n", "1: CA\n");
+	loads = 0;
+	installed = false;
+	ibv_free_device_list(list_get(2));
+	installed = true;
+	assert_int_equal(loads, 1);
+}
+
 static void test_device_abi_refused(void **state)
 {
 	struct ibv_device **list;
@@ -213,10 +268,11 @@ static void test_device_abi_refused(void **state)
 	char *said;
 
 	device_write(2, "iw0\n", "4\n", "4: RNIC\n");
+	list = list_get(2);
+	assert_string_equal(list[0]->name, "iw0");
 	capture_begin(&c);
-	list = list_get(1);
+	assert_int_equal(verbs_device_load(to_vdev(list[0])), -ENOSYS);
 	said = capture_end(&c);
-	assert_string_equal(list[0]->name, "rxe1");
 	assert_contains(said, "libibverbs: Warning: Driver fixture does not support the kernel ABI "
 			      "of 4 (supports 2 to 3) for device iw0");
 	ibv_free_device_list(list);
@@ -345,6 +401,9 @@ int main(void)
 		CASE(test_node_missing),
 		CASE(test_unreadable_device),
 		CASE(test_device_abi_refused),
+		CASE(test_provider_late),
+		CASE(test_provider_damaged),
+		CASE(test_provider_missing),
 		CASE(test_no_class),
 		CASE(test_no_uverbs),
 		CASE(test_no_device),

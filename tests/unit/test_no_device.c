@@ -26,6 +26,11 @@ bool disc_load_exists(const struct disc_driver *driver)
 	return plugin;
 }
 
+bool disc_load_can_wait(const struct disc_driver *driver)
+{
+	return plugin;
+}
+
 int disc_load(struct disc_driver *driver, const struct verbs_provider **ret_provider)
 {
 	return -ENOENT;

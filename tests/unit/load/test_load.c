@@ -31,6 +31,7 @@ static void test_good(void **state)
 	char *said;
 
 	assert_true(disc_load_exists(&driver));
+	assert_true(disc_load_can_wait(&driver));
 	assert_int_equal(load(&driver, &first, &said), 0);
 	assert_string_equal(said, "");
 	assert_int_equal(first->driver_id, 77);
@@ -135,6 +136,7 @@ static void test_missing(void **state)
 	struct disc_driver driver = { .name = (char *)"missing" };
 
 	assert_false(disc_load_exists(&driver));
+	assert_false(disc_load_can_wait(&driver));
 	REFUSED("missing", -ENOENT, "libmissing-rdmav101.so", "not installed");
 	REFUSED("/nowhere/libmissing", -ENOENT, "/nowhere/libmissing-rdmav101.so");
 }
