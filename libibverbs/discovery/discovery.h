@@ -11,7 +11,8 @@
  *   policy.c       the policy for user-space devices
  *   paths.c        the folders of driver files and providers
  *
- * ../shared/load.c loads exactly the chosen provider, when a program opens its device, and ../static/load.c finds it in the program.
+ * ../shared/load.c loads exactly the chosen provider, when a program opens its device, and
+ * ../static/load.c finds it in the program.
  * ../shared/build_tree.c has the folders of a library that was not installed.
  */
 #ifndef LIBIBVERBS_DISCOVERY_H
@@ -141,8 +142,8 @@ const struct disc_driver_list *disc_driver_named(void);
 void disc_driver_free(struct disc_driver *driver);
 
 /*
- * Find the driver of one device, which is never freed. NULL: no driver file matches. Its provider is
- * loaded only if no file has a match line, because then only the provider knows what it serves.
+ * Find the driver of one device, which is never freed. NULL: no driver file matches. Its provider
+ * is loaded only if no file has a match line, because then only the provider knows what it serves.
  */
 struct disc_driver *disc_match_device(struct verbs_device *device);
 
