@@ -9,10 +9,11 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from collections import Counter
 from pathlib import Path
 
 def presets():
-    names = ("dev", "asan", "tsan")
+    names = ("dev", "asan", "tsan", "i386", "arm64", "s390x", "musl", "fuzz")
     kinds = {"configure": [{"name": name, "generator": "Ninja", "binaryDir": "${sourceDir}/build" + name.join(("-", ""))
                             * (name != "dev"), "cacheVariables": {"PRESET": name}} for name in names]}
     kinds["build"] = kinds["test"] = [{"name": name, "configurePreset": name} for name in names]
@@ -26,6 +27,15 @@ function(try name)
   add_test(NAME ${name} COMMAND sh -c "${ARGN}")
   set_tests_properties(${name} PROPERTIES SKIP_RETURN_CODE 77)
 endfunction()
+"""
+# The targets of presets that build only a part of the tree.
+TARGETS = """foreach(target unit-tests ibverbs uroce uroce_guardian rdma-conform)
+  add_custom_target(${target})
+endforeach()
+foreach(folder any hostile uroce)
+  file(WRITE ${CMAKE_SOURCE_DIR}/tests/device/${folder}/CMakeLists.txt "")
+  add_subdirectory(tests/device/${folder})
+endforeach()
 """
 PASS = 'try(%s "true")\n'
 FAIL = 'try(%s "echo at sea; false")\n'
@@ -108,6 +118,17 @@ class Tree(unittest.TestCase):
         self.assertEqual(re.findall(r"(?m)^(\w+) +(build|tests|again) ", self.times),
                          [("dev", "build"), ("asan", "build"), ("asan", "tests"), ("tsan", "build"), ("tsan", "tests"),
                           ("tsan", "again")])
+
+    def test_parts(self):
+        """Each test runs once in each preset, also where the tests run in parts."""
+        names = [f"native/{number}" for number in range(20)]
+        code, lines = self.run_tree(TARGETS + "".join(PASS % name for name in names), plan="test")
+        presets = re.findall(r"(?m)^(\w+) +tests ", self.times)
+        self.assertLessEqual({"dev", "asan", "tsan", "musl", "fuzz"}, set(presets))
+        self.assertEqual(len(presets), len(set(presets)))
+        self.assertEqual((code, lines[-1]), (0, f"{len(presets) * len(names)} passed, 0 failed, 0 skipped"))
+        passed = Counter(re.findall(r"(?m) (native/\d+) \.+ +Passed ", "\n".join(lines)))
+        self.assertEqual(passed, {name: len(presets) for name in names})
 
     def test_left_out(self):
         tests = (PASS % "one" + FAIL % "two" + "set_tests_properties(two PROPERTIES LABELS nightly)\n"
