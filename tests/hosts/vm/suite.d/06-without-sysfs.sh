@@ -8,5 +8,5 @@
 mount -t tmpfs none /sys || exit
 ibv_devices | grep -w "$RT_DEVICE" || exit
 ibv_devinfo -d "$RT_DEVICE" | grep PORT_ACTIVE || exit
-"$SUITE/pingpong" ibv_rc_pingpong -g 1 || exit
+ITERS=20 "$SUITE/pingpong" ibv_rc_pingpong -g 1 || exit
 "$SUITE/../../programs/cm-pair" rping -s -a 192.0.2.1 -C 5 -V -- rping -c -a 192.0.2.1 -C 5 -V

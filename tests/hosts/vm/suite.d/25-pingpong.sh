@@ -9,7 +9,7 @@ check()
     "$SUITE/pingpong" "$@" >result || { failed=1; cat result; }
 }
 
-export ITERS=100
+export ITERS=20
 for kind in rc uc ud srq; do
     check ibv_${kind}_pingpong -c
 done

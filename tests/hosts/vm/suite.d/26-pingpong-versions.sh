@@ -13,7 +13,7 @@ if [ ! -x /usr/bin/ibv_rc_pingpong ]; then
     echo "the distribution's ibverbs-utils are not installed"
     exit 77
 fi
-export ITERS=50
+export ITERS=20
 for kind in rc uc ud srq; do
     CLIENT=/usr/bin/ibv_${kind}_pingpong check ibv_${kind}_pingpong
     CLIENT=ibv_${kind}_pingpong check /usr/bin/ibv_${kind}_pingpong
