@@ -73,7 +73,9 @@ void socket_options_give(int rs, int fd)
 	unsigned int next = 0;
 
 	while (RS(rs_option_next(rs, &next, &option)))
-		real()->setsockopt(fd, option.level, option.name, &option.number, option.size);
+		if (option.level != SOL_RDMA)
+			real()->setsockopt(fd, option.level, option.name, &option.number,
+					   option.size);
 	real()->fcntl(fd, F_SETFL, (void *)(intptr_t)RS(rfcntl(rs, F_GETFL)));
 }
 

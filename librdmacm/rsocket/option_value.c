@@ -94,8 +94,8 @@ RS_EXPORT bool rs_option_next(int fd, unsigned int *next, struct rs_option_value
 	if (!s)
 		return false;
 	pthread_mutex_lock(&s->lock);
-	while (!found && rs_option_of_tcp(next, ret))
-		found = rs_option_stored(s, &rs_options[*next - 1], ret);
+	while (!found && *next < rs_options_count)
+		found = rs_option_stored(s, &rs_options[(*next)++], ret);
 	pthread_mutex_unlock(&s->lock);
 	rs_socket_put(s);
 	return found;

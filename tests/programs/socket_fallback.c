@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <rdma/rsocket.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -287,6 +288,43 @@ static void case_connect_again_nonblock(void)
 	connect_until(true, SOCK_NONBLOCK);
 }
 
+/* The socket that connects after a refusal has the queue sizes and mappings of the refused one. */
+static void case_connect_again_sizes(void)
+{
+	static const int names[] = { RDMA_SQSIZE, RDMA_RQSIZE, RDMA_INLINE, RDMA_IOMAPSIZE };
+	struct sockaddr_in address = loopback(0);
+	socklen_t size = sizeof(address);
+	int fd, other, listener;
+
+	if (!is_over_rdma()) {
+		case_skipped = "TCP has no such options";
+		return;
+	}
+	fd = socket(AF_INET, SOCK_STREAM, 0);
+	listener = socket(AF_INET, SOCK_STREAM, 0);
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		const int value = 40 + 8 * (int)i;
+
+		CHECK(setsockopt(fd, SOL_RDMA, names[i], &value, sizeof(value)) == 0);
+	}
+	CHECK(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0);
+	CHECK(getsockname(listener, (struct sockaddr *)&address, &size) == 0);
+	CHECK_ERRNO(connect_fully(fd, &address), ECONNREFUSED);
+	CHECK(listen(listener, 8) == 0);
+	CHECK(connect_fully(fd, &address) == 0);
+	other = accept(listener, NULL, NULL);
+	for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		int value = 0;
+
+		size = sizeof(value);
+		CHECK(getsockopt(fd, SOL_RDMA, names[i], &value, &size) == 0);
+		CHECK(value == 40 + 8 * (int)i);
+	}
+	close(other);
+	close(listener);
+	close(fd);
+}
+
 /* A listener of TCP whose queue is full: it answers no connect until it is closed. */
 static int full_listener(struct sockaddr_in *ret_address, int *fillers, unsigned int count)
 {
@@ -365,6 +403,7 @@ const struct case_row fallback_cases[] = {
 	{ "fallback_duplicates", case_fallback_duplicates },
 	{ "connect_again", case_connect_again },
 	{ "connect_again_nonblock", case_connect_again_nonblock },
+	{ "connect_again_sizes", case_connect_again_sizes },
 	{ "refusal_once", case_refusal_once },
 	{ "connect_after_late_refusal", case_connect_after_late_refusal },
 	{},
