@@ -26,7 +26,8 @@ static void inherited_release(int fd, int kind)
 
 /*
  * Detach the descriptor from the RDMA socket. Return: the number of other descriptors and holders;
- * -1: a child has claimed the socket meanwhile.
+ * -1: a child has claimed the socket meanwhile. Otherwise the number is marked by
+ * rs_closing_begin().
  */
 static int socket_release(int fd, int rs)
 {
@@ -39,8 +40,10 @@ static int socket_release(int fd, int rs)
 		preload_exit();
 	}
 	relay_lock();
-	if (fd_socket(fd) == rs)
+	if (fd_socket(fd) == rs) {
+		rs_closing_begin(fd);
 		left = fd_forget(fd, rs) + (place ? atomic_load(&place->holders) : 0);
+	}
 	relay_unlock();
 	return left;
 }
@@ -80,12 +83,18 @@ static bool number_free(int rs)
 	return to >= 0;
 }
 
+static int marked_close(int fd)
+{
+	rs_closing_end(fd);
+	return real()->close(fd);
+}
+
 EXPORT int close(int fd)
 {
 	int rs = fd_socket(fd), left;
 
 	/* The program closed that number before; only duplicates or children need it. */
-	if (rs == FD_NONE && !preload_inside && is_needed(fd)) {
+	if (rs == FD_NONE && !preload_inside && (is_needed(fd) || rs_is_closing(fd))) {
 		errno = EBADF;
 		return -1;
 	}
@@ -103,10 +112,14 @@ EXPORT int close(int fd)
 	left = socket_release(fd, rs);
 	if (left < 0)
 		return close(fd);
-	if (left)
-		return fd != rs || number_free(rs) ? real()->close(fd) : 0;
+	if (left && (fd != rs || number_free(rs)))
+		return marked_close(fd);
+	if (left) {
+		rs_closing_end(fd);
+		return 0;
+	}
 	if (fd != rs)
-		real()->close(fd);
+		marked_close(fd);
 	return RS(rclose(rs));
 }
 
@@ -204,6 +217,7 @@ static void number_vacate(int fd, int rs)
 {
 	int left = rs >= 0 ? socket_release(fd, rs) : -1;
 
+	rs_closing_end(fd); /* dup3() replaces the number at once */
 	if (left == 0)
 		RS(fd == rs ? rdetach(rs) : rclose(rs));
 	else if (left > 0 && fd == rs)

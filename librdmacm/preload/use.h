@@ -9,6 +9,7 @@
 #include "librdmacm/preload/fork.h"
 #include "librdmacm/preload/inherited.h"
 #include "librdmacm/preload/share.h"
+#include "librdmacm/rsocket/private.h"
 #include "util/util.h"
 
 /* As fd_socket(), for calls that use a connection. */
@@ -36,6 +37,13 @@ static inline int fd_know(int fd)
 	return unlikely(rs <= FD_INHERITED) ? inherited_claim(fd) : rs;
 }
 
+/* Return whether the program has closed @fd, while the end of its RDMA socket still uses the
+ * number. */
+static inline bool fd_is_closing(int fd, int kind)
+{
+	return kind == FD_NONE && !preload_inside && unlikely(rs_is_closing(fd));
+}
+
 /* Return whether a call has failed because a child claimed the socket first. */
 static inline bool call_has_missed(int fd, int rs)
 {
@@ -52,6 +60,11 @@ static inline bool call_has_missed(int fd, int rs)
 		__typeof__(others) result_of_call_;                                 \
 		do {                                                                \
 			rs = fd_use(fd);                                            \
+			if (fd_is_closing(fd, rs)) {                                \
+				errno = EBADF;                                      \
+				result_of_call_ = -1;                               \
+				break;                                              \
+			}                                                           \
 			result_of_call_ = rs >= 0 ? (ours) : (others);              \
 		} while (unlikely(result_of_call_ < 0) && call_has_missed(fd, rs)); \
 		result_of_call_;                                                    \

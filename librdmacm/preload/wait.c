@@ -12,12 +12,14 @@
 
 /* ---- poll ---- */
 
-/* Return whether @fd is an RDMA socket, or an epoll with RDMA sockets. */
+#define CLOSED_FD INT_MAX /* no socket has this number, therefore a poll reports POLLNVAL */
+
+/* Return whether @fd is an RDMA socket, one that is being closed, or an epoll with RDMA sockets. */
 static bool is_ours(int fd)
 {
 	int rs = fd_use(fd);
 
-	return rs >= 0 || rs == FD_POLLER;
+	return rs >= 0 || rs == FD_POLLER || fd_is_closing(fd, rs);
 }
 
 /* Return whether the kernel refuses the list, before it reads the list. */
@@ -47,12 +49,18 @@ static int64_t now_ns(void)
 	return time.tv_sec * 1000000000ll + time.tv_nsec;
 }
 
-/* Return whether a child has claimed one of the sockets meanwhile. */
+/* Return whether the number is no longer that socket: a child claimed it, or a thread closed it. */
+static bool has_moved(int fd, const struct pollfd *own)
+{
+	if (!own->revents || !(own->events & RS_POLL_SOCKET) || own->fd == CLOSED_FD)
+		return false;
+	return own->revents & POLLNVAL ? relay_has_moved(fd, own->fd) : fd_socket(fd) != own->fd;
+}
+
 static bool any_has_moved(const struct pollfd *fds, const struct pollfd *own, nfds_t count)
 {
 	for (nfds_t i = 0; i < count; i++)
-		if (own[i].revents & POLLNVAL && own[i].events & RS_POLL_SOCKET &&
-		    relay_has_moved(fds[i].fd, own[i].fd))
+		if (has_moved(fds[i].fd, &own[i]))
 			return true;
 	return false;
 }
@@ -75,6 +83,8 @@ static int own_poll(struct pollfd *fds, struct pollfd *own, nfds_t count,
 			own[i].events &= ~RS_POLL_SOCKET;
 			if (rs >= 0)
 				own[i] = (struct pollfd){ rs, fds[i].events | RS_POLL_SOCKET, 0 };
+			else if (fd_is_closing(fds[i].fd, rs))
+				own[i] = (struct pollfd){ CLOSED_FD, RS_POLL_SOCKET, 0 };
 		}
 		r = RS_SLEEPY(rppoll(own, count, timeout ? &left : NULL, mask));
 		ns = timeout ? max_of(end - now_ns(), INT64_C(0)) : 0;
@@ -398,6 +408,10 @@ EXPORT int epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
 	if (fd_socket(epfd) >= 0) {
 		if (real()->fcntl(fd, F_GETFD, NULL) >= 0)
 			errno = EINVAL;
+		return -1;
+	}
+	if (fd_is_closing(fd, rs)) {
+		errno = EBADF;
 		return -1;
 	}
 	if (rs < 0) {

@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "librdmacm/rsocket/private.h"
 #include "librdmacm/rsocket/rs.h"
 #include "util/thread.h"
 
@@ -38,8 +39,10 @@ static int number_release(struct rs_socket *s)
 	old = s->file.fd;
 	s->file.fd = number;
 	pthread_mutex_unlock(&s->lock);
-	if (!s->file.keeps_number)
+	if (!s->file.keeps_number) {
+		rs_closing_end(old);
 		close(old);
+	}
 	s->file.keeps_number = false;
 	return 0;
 }

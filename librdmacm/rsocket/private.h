@@ -48,6 +48,14 @@ void rs_entry_closed(int fd, int entry);
  */
 unsigned int rs_entry_list(int fd, struct rs_entry *entries, unsigned int max);
 
+/* ---- closing.c: numbers that the program has closed and that the kernel still has open ---- */
+
+/* Mark the number before other threads of the program may find it closed. */
+void rs_closing_begin(int fd);
+/* Remove the mark. Call it before the kernel closes the number, or if the number stays open. */
+void rs_closing_end(int fd);
+bool rs_is_closing(int fd);
+
 /* ---- poll.c ---- */
 
 /*

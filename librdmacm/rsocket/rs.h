@@ -45,6 +45,7 @@
  *   receive.c       receiving
  *   shutdown.c      shutting down
  *   close.c         the end of a socket
+ *   closing.c       numbers that the program has closed and that the kernel still has open
  *   linger.c        closed sockets that still have data to deliver
  *   lingering.c     their number, and the wait for them at exit
  *   leave.c         sockets that are open when the process exits

@@ -5,6 +5,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "librdmacm/rsocket/private.h"
 #include "librdmacm/rsocket/rs.h"
 #include "util/file.h"
 
@@ -54,8 +55,10 @@ static void socket_destroy(struct rs_file *file)
 		rdma_destroy_event_channel(s->channel);
 	if (s->accepted_fd >= 0)
 		close(s->accepted_fd);
-	if (s->file.fd >= 0 && !s->file.keeps_number)
+	if (s->file.fd >= 0 && !s->file.keeps_number) {
+		rs_closing_end(s->file.fd);
 		close(s->file.fd);
+	}
 	rs_options_free(s);
 	pthread_mutex_destroy(&s->lock);
 	rs_turn_destroy(&s->recv_turn);

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
@@ -243,11 +244,57 @@ static void case_cancelled_each(void)
 	}
 }
 
+struct beside {
+	atomic_int fd; /* -1: the thread ends */
+	atomic_bool polled;
+};
+
+/* The peer is silent: the descriptor is open and not ready, or it is closed. */
+static void *poll_beside(void *arg)
+{
+	struct beside *b = arg;
+	int fd;
+
+	while ((fd = atomic_load(&b->fd)) >= 0) {
+		struct pollfd p = { .fd = fd, .events = POLLIN };
+		int r = poll(&p, 1, 0);
+		ssize_t n;
+		char byte;
+
+		CHECK(r == 0 || (r == 1 && p.revents == POLLNVAL));
+		n = recv(fd, &byte, 1, MSG_DONTWAIT);
+		/* A call that began before the close may find the end of the stream. */
+		CHECK(n == 0 || (n == -1 && (errno == EAGAIN || errno == EBADF)));
+		atomic_store(&b->polled, true);
+	}
+	return NULL;
+}
+
+/* A thread that polls while another one closes sees an open descriptor or none. */
+static void case_close_beside_poll(void)
+{
+	for (int round = 0; round < 50 && !case_failed; round++) {
+		struct ends e = ends_open();
+		struct beside b = { .fd = e.a };
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, poll_beside, &b);
+		while (!atomic_load(&b.polled))
+			sched_yield();
+		CHECK(close(e.a) == 0);
+		atomic_store(&b.fd, -1);
+		pthread_join(thread, NULL);
+		close(e.b);
+		close(e.listener);
+	}
+}
+
 const struct case_row thread_cases[] = {
 	{ "threads", case_threads },
 	{ "close_under", case_close_under },
 	{ "close_under_each", case_close_under_each },
 	{ "close_under_accept", case_close_under_accept },
+	{ "close_beside_poll", case_close_beside_poll },
 	{ "cancelled_each", case_cancelled_each },
 	{},
 };
