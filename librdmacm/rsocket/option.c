@@ -93,6 +93,8 @@ static int number_take(const struct rs_option *option, const void *value, sockle
 	/* As in the kernel, any number except 0 turns a switch on. */
 	if (option->is_switch)
 		*ret_number = *ret_number != 0;
+	if (option->has_default && *ret_number == -1)
+		*ret_number = option->first;
 	*ret_number &= ~option->clears;
 	return rs_option_allows(option, *ret_number) ? 0 : -EINVAL;
 }

@@ -86,6 +86,8 @@ static int set_tos(struct rs_socket *s, int value)
 {
 	uint8_t tos = value;
 
+	if (value < 0 || value > UINT8_MAX)
+		return -EINVAL;
 	if (!is_early(s))
 		return 0;
 	return rdma_set_option(s->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)) < 0
@@ -140,10 +142,9 @@ static int set_segment(struct rs_socket *s, int value)
 	return value && (value < SEGMENT_MIN || value > SEGMENT_MAX) ? -EINVAL : 0;
 }
 
-/* -1 is the default of the host. */
 static int set_ttl(struct rs_socket *s, int value)
 {
-	return value == 0 || value < -1 || value > UINT8_MAX ? -EINVAL : 0;
+	return value < 1 || value > UINT8_MAX ? -EINVAL : 0;
 }
 
 static int get_error(struct rs_socket *s)
@@ -285,8 +286,8 @@ const struct rs_option rs_options[] = {
 	{ IPPROTO_TCP, TCP_KEEPINTVL, KEPT(75, 1, 32767) },
 	{ IPPROTO_TCP, TCP_KEEPCNT, KEPT(9, 1, 127) },
 	{ IPPROTO_TCP, TCP_USER_TIMEOUT, KEPT(0, 0, INT_MAX) },
-	{ IPPROTO_TCP, TCP_QUICKACK, KEPT(1, INT_MIN, INT_MAX) },
-	{ IPPROTO_TCP, TCP_CORK, KEPT(0, INT_MIN, INT_MAX) },
+	{ IPPROTO_TCP, TCP_QUICKACK, KEPT(1, 0, 1), .is_switch = true },
+	{ IPPROTO_TCP, TCP_CORK, KEPT(0, 0, 1), .is_switch = true },
 	{ IPPROTO_TCP, TCP_DEFER_ACCEPT, KEPT(0, INT_MIN, INT_MAX) },
 	{ IPPROTO_TCP, TCP_SYNCNT, KEPT(6, 1, 127) },
 	{ IPPROTO_TCP, TCP_LINGER2, KEPT(60, INT_MIN, INT_MAX) },
@@ -294,17 +295,17 @@ const struct rs_option rs_options[] = {
 	{ IPPROTO_TCP, TCP_THIN_LINEAR_TIMEOUTS, KEPT(0, 0, 1) },
 	{ IPPROTO_TCP, TCP_MAXSEG, set_segment, rs_segment_size },
 	/* as with TCP, a program cannot set the congestion bits */
-	{ IPPROTO_IP, IP_TOS, set_tos, NULL, .most = 255, .clears = 3 },
+	{ IPPROTO_IP, IP_TOS, set_tos, NULL, .clears = ~0xfc },
 	/* setting IP_TOS of TCP sets the priority, too */
 	{ SOL_SOCKET, SO_PRIORITY, KEPT(0, 0, 6) },
-	{ IPPROTO_IP, IP_TTL, set_ttl, NULL, .first = 64 },
+	{ IPPROTO_IP, IP_TTL, set_ttl, NULL, .first = 64, .has_default = true },
 	{ IPPROTO_IP, IP_MTU_DISCOVER, KEPT(1, 0, 5) },
 	{ IPPROTO_IP, IP_FREEBIND, KEPT(0, 0, 1), .is_switch = true },
 	{ IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, KEPT(0, 0, 1), .is_switch = true },
 	{ IPPROTO_IP, IP_RECVERR, KEPT(0, 0, 1), .is_switch = true },
-	{ IPPROTO_IPV6, IPV6_TCLASS, set_tos, NULL, .most = 255, .clears = 3 },
-	{ IPPROTO_IPV6, IPV6_UNICAST_HOPS, KEPT(64, -1, 255) },
-	{ IPPROTO_IPV6, IPV6_V6ONLY, set_v6only, NULL, .most = 1 },
+	{ IPPROTO_IPV6, IPV6_TCLASS, set_tos, NULL, .clears = 3, .has_default = true },
+	{ IPPROTO_IPV6, IPV6_UNICAST_HOPS, KEPT(64, 0, 255), .has_default = true },
+	{ IPPROTO_IPV6, IPV6_V6ONLY, set_v6only, NULL, .is_switch = true },
 	{ SOL_RDMA, RDMA_SQSIZE, set_sqsize, get_sqsize, true },
 	{ SOL_RDMA, RDMA_RQSIZE, set_rqsize, get_rqsize, true },
 	{ SOL_RDMA, RDMA_INLINE, set_inline, get_inline, true },

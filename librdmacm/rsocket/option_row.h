@@ -34,8 +34,9 @@ struct rs_option {
 	bool of_datagrams;
 	/* An option without @get is stored for rgetsockopt() and has no effect. */
 	int first, least, most;
-	bool is_switch; /* 0 or 1 */
-	int clears;	/* bits that are not stored */
+	bool is_switch;	  /* 0 or 1 */
+	bool has_default; /* a program sets -1 for the default, which is @first */
+	int clears;	  /* bits that are not stored */
 	enum rs_option_kind kind;
 };
 

@@ -205,6 +205,10 @@ static void case_options_kept(void)
 		int level, name, value, result, read;
 	} rows[] = {
 		{ IPPROTO_IP, IP_TOS, 0xb9, 0, 0xb8 },
+		{ IPPROTO_IP, IP_TOS, 0x12d, 0, 0x2c },
+		{ IPPROTO_IP, IP_TTL, -1, 0, 64 },
+		{ IPPROTO_TCP, TCP_CORK, 7, 0, 1 },
+		{ IPPROTO_TCP, TCP_QUICKACK, 5, 0, 1 },
 		{ IPPROTO_IP, IP_PKTINFO, 1, 0, 1 },
 		{ IPPROTO_IP, IP_RECVTTL, 1, 0, 1 },
 		{ IPPROTO_IP, IP_RECVTOS, 1, 0, 1 },
@@ -231,6 +235,34 @@ static void case_options_kept(void)
 		     !(is_over_rdma() && result < 0 && read == -ENOPROTOOPT))) {
 			fprintf(stderr, "level %d, option %d: %d, read %d\n", rows[i].level,
 				rows[i].name, result, read);
+			case_failed = true;
+		}
+		close(fd);
+	}
+}
+
+static void case_options_kept_ipv6(void)
+{
+	static const struct {
+		int name, value, result, read;
+	} rows[] = {
+		{ IPV6_V6ONLY, 5, 0, 1 },	  { IPV6_TCLASS, -1, 0, 0 },
+		{ IPV6_TCLASS, 256, -EINVAL, 0 }, { IPV6_TCLASS, 0xb9, 0, 0xb8 },
+		{ IPV6_UNICAST_HOPS, -1, 0, 64 }, { IPV6_UNICAST_HOPS, 256, -EINVAL, 64 },
+	};
+
+	for (unsigned int i = 0; i < SIZE(rows); i++) {
+		int fd = socket(AF_INET6, SOCK_STREAM, 0);
+		int result, read;
+
+		if (fd < 0) {
+			case_skipped = "the host has no IPv6";
+			return;
+		}
+		result = option_give(fd, IPPROTO_IPV6, rows[i].name, rows[i].value);
+		read = option_of(fd, IPPROTO_IPV6, rows[i].name);
+		if (result != rows[i].result || read != rows[i].read) {
+			fprintf(stderr, "option %d: %d, read %d\n", rows[i].name, result, read);
 			case_failed = true;
 		}
 		close(fd);
@@ -377,6 +409,7 @@ const struct case_row option_cases[] = {
 	{ "listen_again", case_listen_again },
 	{ "shutdown", case_shutdown },
 	{ "options_kept", case_options_kept },
+	{ "options_kept_ipv6", case_options_kept_ipv6 },
 	{ "bound_to_interface", case_bound_to_interface },
 	{ "default_of_tcp", case_default_of_tcp },
 	{ "bound_after_fallback", case_bound_after_fallback },
