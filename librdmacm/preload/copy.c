@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /* The options of a socket that takes the place of another one. */
 #include <fcntl.h>
+#include <linux/socket.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,11 +42,38 @@ static bool is_default(int fresh, const struct rs_option_value *option)
 	       !memcmp(&other.number, &option->number, option->size);
 }
 
-/* Return whether to copy the option. The kernel changes the sizes of buffers by itself. */
-static bool is_kept(const struct rs_option_value *option)
+static bool is_buffer(const struct rs_option_value *option)
 {
-	return option->level != SOL_SOCKET ||
-	       (option->name != SO_SNDBUF && option->name != SO_RCVBUF);
+	return option->level == SOL_SOCKET &&
+	       (option->name == SO_SNDBUF || option->name == SO_RCVBUF);
+}
+
+/*
+ * Return whether the program has set the size of a buffer. The kernel changes the other sizes by
+ * itself.
+ */
+static bool is_locked(int tcp, const struct rs_option_value *option)
+{
+#ifdef SO_BUF_LOCK
+	int lock = option->name == SO_SNDBUF ? SOCK_SNDBUF_LOCK : SOCK_RCVBUF_LOCK, locks = 0;
+	socklen_t size = sizeof(locks);
+
+	return real()->getsockopt(tcp, SOL_SOCKET, SO_BUF_LOCK, &locks, &size) == 0 && locks & lock;
+#else
+	return false;
+#endif
+}
+
+/*
+ * Return whether to copy the option, and turn the size of a buffer into the value to set, which is
+ * half of it.
+ */
+static bool is_kept(int tcp, struct rs_option_value *option)
+{
+	if (!is_buffer(option))
+		return true;
+	option->number /= 2;
+	return is_locked(tcp, option);
 }
 
 void socket_options_copy(int tcp, int rs)
@@ -61,7 +89,7 @@ void socket_options_copy(int tcp, int rs)
 	while (rs_option_of_tcp(&next, &option))
 		if (real()->getsockopt(tcp, option.level, option.name, &option.number,
 				       &option.size) == 0 &&
-		    is_kept(&option) && !is_default(fresh, &option))
+		    !is_default(fresh, &option) && is_kept(tcp, &option))
 			RS(rsetsockopt(rs, option.level, option.name, &option.number, option.size));
 	if (fresh >= 0)
 		real()->close(fresh);

@@ -288,6 +288,33 @@ static void case_connect_again_nonblock(void)
 	connect_until(true, SOCK_NONBLOCK);
 }
 
+/* Buffers keep the sizes that the program set, if a server is there at the second attempt. */
+static void case_connect_again_buffers(void)
+{
+	for (int flags = 0; flags <= SOCK_NONBLOCK; flags += SOCK_NONBLOCK) {
+		int fd = socket(AF_INET, SOCK_STREAM | flags, 0);
+		int listener = socket(AF_INET, SOCK_STREAM, 0), value = 7000, read = 0, other;
+		struct sockaddr_in address = loopback(0);
+		socklen_t size = sizeof(address);
+
+		CHECK(bind(listener, (struct sockaddr *)&address, sizeof(address)) == 0);
+		CHECK(getsockname(listener, (struct sockaddr *)&address, &size) == 0);
+		CHECK(setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &value, sizeof(value)) == 0);
+		value = 9000;
+		CHECK(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &value, sizeof(value)) == 0);
+		CHECK_ERRNO(connect_fully(fd, &address), ECONNREFUSED);
+		CHECK(listen(listener, 8) == 0);
+		CHECK(connect_fully(fd, &address) == 0);
+		other = accept(listener, NULL, NULL);
+		size = sizeof(read);
+		CHECK(getsockopt(fd, SOL_SOCKET, SO_SNDBUF, &read, &size) == 0 && read == 14000);
+		CHECK(getsockopt(fd, SOL_SOCKET, SO_RCVBUF, &read, &size) == 0 && read == 18000);
+		close(other);
+		close(listener);
+		close(fd);
+	}
+}
+
 /* The socket that connects after a refusal has the queue sizes and mappings of the refused one. */
 static void case_connect_again_sizes(void)
 {
@@ -403,6 +430,7 @@ const struct case_row fallback_cases[] = {
 	{ "fallback_duplicates", case_fallback_duplicates },
 	{ "connect_again", case_connect_again },
 	{ "connect_again_nonblock", case_connect_again_nonblock },
+	{ "connect_again_buffers", case_connect_again_buffers },
 	{ "connect_again_sizes", case_connect_again_sizes },
 	{ "refusal_once", case_refusal_once },
 	{ "connect_after_late_refusal", case_connect_after_late_refusal },
