@@ -85,7 +85,10 @@ void uroce_counters_of_dev(struct uroce_dev *dev, struct uroce_qp_counters *ret)
 /* Under host->lock. */
 void uroce_counters_keep(struct uroce_qp *qp)
 {
-	counters_add(&qp->dev->counters, &qp->counters);
+	struct uroce_qp_counters last;
+
+	uroce_counters_of_qp(qp, &last); /* a pass may still handle the QP */
+	counters_add(&qp->dev->counters, &last);
 }
 
 unsigned int uroce_counters_count(void)
