@@ -119,7 +119,8 @@ _cold_ static int provider_load_late(struct verbs_device *device)
 		r = device->driver ? provider_load(device) : -ENOSYS;
 	pthread_mutex_unlock(&registry.lock);
 	if (r < 0)
-		log_err("%s: its provider cannot be loaded: %s", device->device.name, strerror(-r));
+		log_err("%s: its provider cannot be loaded: %s: the first attempt logged what to install",
+			device->device.name, strerror(-r));
 	return r;
 }
 

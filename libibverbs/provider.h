@@ -62,8 +62,8 @@ static inline void verbs_data_wc(const struct ibv_cq *cq, const struct ibv_wc *w
  */
 struct verbs_device {
 	struct ibv_device device; /* public part, first */
-	/* NULL: not loaded yet, or there is none; set once, under the lock of the list of devices
-	 */
+	/* Set once, under the lock of the list of devices.
+	 * NULL: the provider is not loaded yet, or there is none. */
 	_Atomic(const struct verbs_provider *) provider;
 	struct disc_driver *driver; /* which loads the provider; NULL: there is none */
 	atomic_int refcount;	    /* number of lists and contexts that hold the device */

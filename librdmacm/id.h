@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
-/* Identifiers, and what the files of the core do to them. */
+/* Identifiers, and the functions of the core that change them. */
 #ifndef LIBRDMACM_ID_H
 #define LIBRDMACM_ID_H
 
