@@ -116,6 +116,20 @@ static int open_refused(const char *path, const char *text)
 	return -ELIBBAD;
 }
 
+/* Keep the text of dlerror(): if a program intercepts access() by dlsym(), it is gone afterwards.
+ */
+static int library_refused(const char *path)
+{
+	const char *text = dlerror();
+	_cleanup_free_ char *kept = text ? strdup(text) : NULL;
+
+	if (strchr(path, '/') && access(path, F_OK)) {
+		explain_missing(path);
+		return -ENOENT;
+	}
+	return open_refused(path, kept ? kept : "the dynamic linker gives no reason");
+}
+
 static int library_open(const char *path, const struct verbs_provider **ret_provider)
 {
 	const struct verbs_provider_entry *entry;
@@ -123,12 +137,8 @@ static int library_open(const char *path, const struct verbs_provider **ret_prov
 	int r;
 
 	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-	if (!handle && strchr(path, '/') && access(path, F_OK)) {
-		explain_missing(path);
-		return -ENOENT;
-	}
 	if (!handle)
-		return open_refused(path, dlerror());
+		return library_refused(path);
 	entry = dlsym(handle, "verbs_provider_entry");
 	if (!entry) {
 		log_notice("libibverbs: Warning: couldn't load driver '%s': it is no provider of "
